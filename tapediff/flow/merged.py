@@ -46,7 +46,6 @@ class Flowed:
         note: called with the report of each recording.
 
     Attributes:
-        report: of the last recording.
         report: of the last recording, what is merged and what is not.
     """
 

@@ -279,3 +279,25 @@ def test_ints_of_a_result_stay_those_of_the_tape():
     assert int(result["n"]) == 6
     assert type(left["n"]) is int
     assert int(result["row"][0]) == 10
+
+
+SETTINGS = {"rate": 1.0, "seen": 0, "latest": 0.0, "scaled": 0.0}
+
+
+def counts_in_settings(x):
+    SETTINGS["rate"], SETTINGS["seen"] = 1.0, 0
+    for v in x:
+        if v > 0:
+            SETTINGS["rate"] += 0.5
+            SETTINGS["seen"] += 1
+            SETTINGS["latest"] = SETTINGS["rate"] * 2.0
+    SETTINGS["scaled"] = SETTINGS["rate"] * (x[0] > 0.5)
+    return SETTINGS["rate"] * x[0] + SETTINGS["seen"]
+
+
+def test_floats_that_data_choose_among_constants_are_left_as_floats():
+    """Plain Python has numbers there, which code outside of recordings may use."""
+    x = np.array([1.0, -1.0, 0.3])
+    td.record(counts_in_settings, x, merge=True)
+    assert SETTINGS == {"rate": 2.0, "seen": 2, "latest": 4.0, "scaled": 2.0}
+    assert all(type(value) in (int, float, np.float64) for value in SETTINGS.values())

@@ -144,7 +144,7 @@ def test_derivatives_batches_and_kernels_of_bodies_with_branches_are_those_of_pa
 
 CALLS = [
     (subtapes.in_turn, subtapes.four_ifs), (subtapes.with_counts, subtapes.largest),
-    (subtapes.called_apart, subtapes.later_in_paths),
+    (subtapes.called_apart, subtapes.left_later),
 ]  # fmt: skip
 
 

@@ -448,7 +448,7 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
 
 def _changes_nothing(cache: Object, args: tuple[Object, ...], named: dict[str, Object]) -> bool:
     """True if what a cache from before the recording computes for these arguments has no side effects, as found by running it."""
-    key = id(cache), args, tuple(map(type, args)), tuple(named.items())
+    key = cache, args, tuple(map(type, args)), tuple(named.items())
     if key not in state.without_effects:
         if speculate(lambda: function(cache.__wrapped__)(*args, **named), {}).final:
             return False

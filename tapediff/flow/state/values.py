@@ -17,9 +17,11 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...base.source_location import PickledSite, Site, user_site
-from ...ir.instruction import Operand
+from ...ir.instruction import CONSTANT, Operand
 from ...ops import Op
-from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
+from ...ops.declaration.op import Elementwise
+from ...ops.elementwise.arithmetic import CONVERT
+from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR, SELECT
 from ...recording.arrays.numbers import logical
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.instruction_columns import GrowingColumns
@@ -546,10 +548,10 @@ def holds_several(value: Object) -> bool:
 
 
 def at_this_point(value: Object, *, keeps_ints: bool = False) -> Object:
-    """Plain Python's value at this point, for a choice or a tracked int or bool.
+    """Plain Python's value at this point, for a choice, a tracked int or bool, or a float that data choose among constants.
 
     Args:
-        keeps_ints: leave tracked ints and bools.
+        keeps_ints: leave tracked numbers.
     """
     while type(value) is Choice:
         value = next(option for option, when in zip(value.options, value.conditions) if _holds(when))
@@ -558,9 +560,24 @@ def at_this_point(value: Object, *, keeps_ints: bool = False) -> Object:
         if all(map(operator.is_, parts, value)):
             return value
         return tuple.__new__(type(value), parts)
-    if not keeps_ints and type(value) is TrackedArray and value.type.dtype.kind in "ib" and not value.type.shape:
+    if not keeps_ints and type(value) is TrackedArray and not value.type.shape and _is_of_constants(value):
         return value._value.item()
     return value
+
+
+def _is_of_constants(value: TrackedArray) -> bool:
+    """True for numbers that depend on data only by tests: ints and bools, and floats computed and selected from constants."""
+    recorder, pending, seen = value._recorder, [value._id], set[int]()
+    while pending:
+        number = pending.pop()
+        if number in seen or type_of(recorder, number).dtype.kind in "ib":
+            continue
+        seen.add(number)
+        op, inputs = op_of(recorder, number), inputs_of(recorder, number)
+        if op is not CONSTANT and op is not CONVERT and not isinstance(op, Elementwise):
+            return False
+        pending += inputs[1:] if op is SELECT else inputs
+    return True
 
 
 def entries_at_this_point(entries: Object, *, keeps_ints: bool = False) -> Object:

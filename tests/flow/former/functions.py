@@ -150,17 +150,6 @@ def gives_plain_numbers_later(x):
     return (3.0 if type(b) is float else 2.0) * x[1] + a
 
 
-def divides_by_a_plain_number_of_an_iteration(x):
-    a, b, k = x[0], 1.0, 0
-    try:
-        while k < 4 and a < 2.0:
-            a, b = a + 0.5 / b, b - 0.5
-            k += 1
-    except ZeroDivisionError:
-        return x[2]
-    return a * x[1] + b
-
-
 def chooses_between_densities(x):
     total = 0.0
     for k in range(8):
@@ -502,7 +491,7 @@ PROGRAMS = [asked_by_a_function_without_source, asked_by_a_partial, asked_by_a_k
 TRAPS = [
     asks_in_a_function, asks_by_a_keyword, asks_in_a_recursion, asks_in_a_function_of_its_own, asks_for_what_a_function_gives,
     asks_for_what_a_function_reads, calls_a_function_with_float32, calls_a_function_that_counts, divides_in_a_function,
-    calls_a_function_with_the_same_names, gives_plain_numbers_later, divides_by_a_plain_number_of_an_iteration, other_gravity,
+    calls_a_function_with_the_same_names, gives_plain_numbers_later, other_gravity,
     replaced_method, logged, by_its_own_name, kept_in_a_box, with_a_setter, with_a_class_method, lazily_called, moved_in_a_condition,
     caught, two_classes, object_before, named_in_an_argument, of(by_position), of(taken_apart), of(summed), of(joined), of(compared),
     of(type_of_a_field), of(of_another_class), of(with_an_operator), assigns_a_field, writes_to_an_array_in_it,

@@ -335,18 +335,6 @@ IN_FORMS = {
 RESULTS = {kind: of_entries(used(td.subtape(body))) for kind, (body, used) in WITH_RESULTS.items()}
 
 
-def later_in_paths(v):
-    y = 1.0
-    if v > 0.5:
-        y = v
-    if v < -1.0:
-        k = len([w for w in (0.1, 0.2) if w < int(v > -1.7) + 0.15])
-        y = y * k
-        if v < -1.5:
-            y = np.float32(2.0) * y if k else y
-    return y * v
-
-
 def called_apart(piece):
     return lambda x: piece(x[0]) + piece(x[1]) * x[2] + piece(x[2])
 
@@ -462,7 +450,7 @@ CASES = {
     **RESULTS,
     "in_turn": in_turn(td.subtape(four_ifs)),
     "with_counts": with_counts(td.subtape(largest)),
-    "three_apart": called_apart(td.subtape(later_in_paths)),
+    "three_apart": called_apart(td.subtape(left_later)),
     "body_that_divides": of_a_subtape(divides_in_a_function_that_is_not_rewritten)(),
     "loops_late": of_a_subtape(loops_late)(),
     "of_two_kinds": of_a_subtape(of_two_kinds)(),
