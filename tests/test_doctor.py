@@ -53,7 +53,7 @@ def test_the_state_of_the_cache_is_told(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("spoilt", "advice"), [
-    (("version", lambda name: "0.2"), "pip install --upgrade 'numpy>=2.2' 'scipy>=1.13' 'numba>=0.62' 'llvmlite>=0.45'"),
+    (("version", lambda name: "0.2"), "pip install --upgrade 'numpy>=2.2' 'scipy>=1.15' 'numba>=0.62' 'llvmlite>=0.45'"),
     (("OLDEST_PYTHON", (3, 99)), "use Python 3.99 to 3.15"),
     (("value_and_gradient", iter([(1.0, np.zeros(6)), (2.0, np.zeros(6))]).__next__), "do not use it, and report this"),
     (("compile", lambda f, x: 1 / 0), "report this text, with the versions above"),

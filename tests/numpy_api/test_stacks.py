@@ -204,8 +204,12 @@ def test_many_small_densities_are_one_call(n):
 def test_matrices_without_rows_are_no_failure(f, capfd):
     """LAPACK is not called for them: it would write a complaint."""
     x = np.zeros((0, 0))
+    try:
+        expected = f(x)
+    except ValueError:
+        pytest.skip("this version of NumPy refuses them")
     for call in (td.record(f, x), td.compile(f, x)):
-        np.testing.assert_array_equal(call(x), f(x))
+        np.testing.assert_array_equal(call(x), expected)
         assert td.jacobian(call, x).size == td.jacobian(lambda x: td.gradient(lambda y: np.sum(np.real(f(y))), x), x).size == 0
     assert capfd.readouterr() == ("", "")
 
