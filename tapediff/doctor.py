@@ -24,7 +24,7 @@ from .targets.derivatives import value_and_gradient
 from .testing import check_gradient
 
 # The oldest versions that pyproject.toml allows; a test compares them.
-OLDEST = {"numpy": (2, 2), "scipy": (1, 13), "numba": (0, 62), "llvmlite": (0, 45)}
+OLDEST = {"numpy": (2, 2), "scipy": (1, 15), "numba": (0, 62), "llvmlite": (0, 45)}
 OLDEST_PYTHON = PYTHONS[0]
 OPTIONAL = ("nutpie", "jax", "torch", "pymc", "arviz", "matplotlib")
 
