@@ -132,11 +132,11 @@ def list_index(x):
 
 
 def a_mask(x):
-    return (x[x > 0] ** 2).sum()  # looks
+    return np.kron(x[x > 0], 1.0).sum()  # looks
 
 
 def the_nonzero(x):
-    return (x[np.nonzero(x)] ** 2).sum()  # looks
+    return np.kron(x[np.nonzero(x)], 1.0).sum()  # looks
 
 
 def a_mask_written_to(x):

@@ -54,7 +54,7 @@ it has no use for derivatives: use np.finfo(float).eps * np.abs(x)
 | | |
 |---|---|
 | functions of integers and of order (`argsort`, `searchsorted`, `digitize`, `unique`, `isin`) | give integers and masks, which have no derivative |
-| results whose *shape* depends on values (`np.nonzero`, `np.unique`, `x[mask]`) | are guarded |
+| parts whose *length* depends on values (`x[mask]`, `np.nonzero`, `x[:n]`) | are data: elementwise functions, reductions, sorting, products, `solve`, slices, writes and loops of them need no guard, and other entries contribute exactly zero. Other functions (`np.unique`, `np.kron`) guard the mask |
 | arrays made in the function, written to or read at tracked positions | [become tracked](frozen.md#writing-into-arrays); arrays from outside, and of narrower integers, are not written to |
 | a plain array from outside, read by `array[k]` | [data or guards](data.md#tables) |
 | `numpy.linalg` | takes stacks of matrices, and gives NumPy's own signs of vectors and factors. Kernels keep a matrix of up to 16 rows in each SIMD lane: 10,000 solves of 3 by 3 with their gradient take 0.4 ms |

@@ -297,8 +297,13 @@ return x[1]
 
 # NumPy's functions that choose
 return np.sum(np.where(x > 0, x, 0.0)) + x[np.argmax(x)]
+
+# masks, `np.nonzero`, slices with ends that are data
+kept, n = x[x > -0.5], int(np.sum(x > 0))
+kept[kept > 1] *= 0.5
+return np.std(kept) + len(kept) * x[:n].sum() + x[np.flatnonzero(x > 0)].prod()
 ---
-return np.sum(x[x > 0])
+return np.sum(np.kron(x[x > 0], x[x > 0]))
 
 # arrays of other shapes
 a = np.zeros(2) if x[0] > 0 else np.ones(3)

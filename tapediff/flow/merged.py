@@ -17,6 +17,7 @@ from .builtins.natives import native
 from .calls.callables import call
 from .calls.packaged import with_forms
 from .containers import choices as choices
+from .containers.compressed import Compressed
 from .containers.entries import settled_deeply
 from .containers.generators import UsedAgain
 from .containers.positions import inside_array
@@ -135,8 +136,9 @@ class Flowed:
         state.raised_by_numpy = recorder.raised
         state.may_fill = _may_fill(recorder)
         state.joins_arrays = state.may_fill and not recorder.is_called and not recorder.fills
-        hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart
+        hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed
         recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = in_side, exclude, inside_array, is_apart
+        recorder.compressed = Compressed
         result: Object = None
         try:
             note_callers(self.f, args, named)
@@ -160,7 +162,7 @@ class Flowed:
             leave_plain(result)
             vars(state).clear()
             vars(state).update(around)
-            recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = hooks
+            recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed = hooks
             self.report.finish(recorder)
             if self._note is not None and not is_alone:
                 self._note(self.report)

@@ -294,6 +294,28 @@ class Recorded:
     _recorder: SupportsRecording
 
 
+class Computes:
+    """An operand to which tracked arrays leave all operations with it: it behaves like an array that it does not hold."""
+
+    __slots__ = ()
+
+    def settled(self) -> Operand:
+        """The tracked array that it stands for, by guards if need be."""
+        raise NotImplementedError
+
+    def read_from(self, array: Operand, index: Operand) -> Operand:
+        """array[index], where this is the index or a part of it."""
+        raise NotImplementedError
+
+    def written_at(self, array: Operand, index: Operand) -> Operand:
+        """The next version of an array after this was written to some of its entries."""
+        raise NotImplementedError
+
+    def written_through(self, array: Operand, index: Operand, value: Operand) -> Operand:
+        """Likewise after a value was written where this is the index or a part of it."""
+        raise NotImplementedError
+
+
 def is_tracked(value: object) -> bool:
     """True if a value belongs to a recording."""
     return isinstance(value, Recorded)

@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..ir.instruction import Operand, Recorded, is_tracked
+from ..ir.instruction import Computes, Operand, Recorded, is_tracked
 from ..ops.arrays.shape import BROADCAST
 from .complex_numbers.pair import Pair, holds_complex, is_complex, pair, parts, refused
 from .joining import as_value
@@ -23,11 +23,13 @@ from .shaping import copy, laid_out, layout, reshape
 # NumPy's limit on axes: lists nested deeper hold nothing that it would find.
 MOST_AXES = 64
 
+_RECORDED = (Recorded, Pair, Computes)
+
 
 def holds_tracked(value: Operand, depth: int = 0) -> bool:
     """True if a value is tracked, or a nested list or tuple with a tracked value somewhere."""
     kind = type(value)
-    if issubclass(kind, (Recorded, Pair)):
+    if issubclass(kind, _RECORDED):
         return True
     if kind is np.ndarray:
         return value.dtype.hasobject and value.dtype == object and any(map(_is_recorded, value.flat))
@@ -35,19 +37,23 @@ def holds_tracked(value: Operand, depth: int = 0) -> bool:
         return False
     # Scans long lists of numbers at the speed of C.
     kinds = set(map(type, value))
-    if any(issubclass(k, (Recorded, Pair)) for k in kinds):
+    if any(issubclass(k, _RECORDED) for k in kinds):
         return True
     nested = tuple(k for k in kinds if issubclass(k, (list, tuple)) or k is np.ndarray)
     return bool(nested) and any(holds_tracked(v, depth + 1) for v in value if type(v) in nested)
 
 
 def _is_recorded(value: Operand) -> bool:
-    return issubclass(type(value), (Recorded, Pair))
+    return issubclass(type(value), _RECORDED)
 
 
 def _made(given: Operand, dtype: DTypeLike | None, must_copy: bool | None, order: str | None) -> Operand:
     if holds_complex(given):
         return _made_complex(given, dtype, must_copy)
+    if issubclass(type(given), Computes):
+        if dtype is not None and np.dtype(dtype) != given.dtype:
+            return given.astype(dtype)
+        return given.copy() if must_copy else given
     value = converted(as_value(given if dtype is None else _with_numbers(given, np.dtype(dtype))), dtype)
     if is_complex(value):
         return value
@@ -86,7 +92,7 @@ def _made_complex(given: Operand, dtype: DTypeLike | None, must_copy: bool | Non
 
 def as_array(value: Operand) -> Operand:
     """Turn a number into a 0-d array: in-place operators write to it, where for a number they make a new one."""
-    if is_complex(value) or value.type.shape or value._view is not None:
+    if is_complex(value) or value.shape or value._view is not None:
         return value
     return copy(value)._as_view(copy(value), lambda base: base, lambda _, part: part)
 

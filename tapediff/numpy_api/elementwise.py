@@ -38,7 +38,7 @@ def mask_operation(op: Op, bitwise: np.ufunc, *operands: Operand) -> Operand:
 
 def where(condition: Operand, x: Operand = None, y: Operand = None) -> Operand:
     if x is None or y is None:
-        return np.nonzero(condition._recorder.observe(as_mask(condition), "array"))
+        return np.nonzero(condition)
     return SELECT(as_mask(condition), x, y)
 
 

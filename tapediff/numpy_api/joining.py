@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 
 from ..base.current_recording import current_recorder
 from ..errors import ShapeMismatch, UnsupportedFunction
-from ..ir.instruction import Operand, Recorded, is_tracked
+from ..ir.instruction import Computes, Operand, Recorded, is_tracked
 from ..ops.arrays.indexing import ASSEMBLE, Region, assemble
 from ..ops.arrays.regions import entries_of_vector
 from ..ops.arrays.shape import reshape as reshape_value
@@ -135,6 +135,8 @@ def as_value(part: Operand) -> Operand:
     """Turn a list or object array of tracked scalars into one tracked array; anything else into an ndarray."""
     if is_tracked(part):
         return part
+    if issubclass(type(part), Computes):
+        return part.settled()
     array = plain_data(part)
     array = array if isinstance(array, np.ndarray) else _nested(array)
     if is_tracked(array) or array.dtype != object:

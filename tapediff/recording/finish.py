@@ -13,7 +13,18 @@ from numpy import asarray  # NumPy's own; see numpy_namespace.py
 from ..errors import ArgumentMismatch
 from ..ir.auxiliary import flatten_aux, split_result
 from ..ir.containers import flatten_result
-from ..ir.instruction import BOOL, CONSTANT, FLOAT64, FLOAT_SCALAR, GUARD, INPUT, Instruction, Operand, is_tracked
+from ..ir.instruction import (
+    BOOL,
+    CONSTANT,
+    FLOAT64,
+    FLOAT_SCALAR,
+    GUARD,
+    INPUT,
+    Computes,
+    Instruction,
+    Operand,
+    is_tracked,
+)
 from ..ir.pytree import ARRAY
 from ..ir.tape import Tape
 from ..numpy_api.joining import stack_objects
@@ -84,6 +95,8 @@ def _output(recorder: Recorder, result: Operand) -> int:
             result = recorder.capture(result)
         result._refresh()
         return result._id
+    if issubclass(type(result), Computes):
+        return _output(recorder, result.settled())
     # Python's own integers may be larger than any of NumPy's.
     result = plain_data(result)
     if is_tracked(result):

@@ -56,6 +56,7 @@ from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.comparison import MASK_OPS, NOT_EQUAL
 from .arrays.buffers import Buffers
 from .arrays.complex_array import ComplexArray
+from .arrays.compressed import CompressedArray
 from .arrays.escapes import of_a_write
 from .arrays.numbers import LARGEST_INT
 from .arrays.promotion import are_integers, common_dtype, constant_operand
@@ -117,6 +118,7 @@ class Recorder(TapeBuilder):
         is_apart: in a recording of several paths, returns True where the program possibly skips the current code, or catches its errors.
         raise_where: raises an error where a condition holds, for recordings of several paths; None where guards decide it.
         inside: the same for a position outside of an extent; returns the position counted from the start.
+        compressed: the class of arrays that masks of data select.
         written_at: by the number of an array after a write, the tracked positions at which it was written.
         entry_runs: vectors whose entries were recorded consecutively, with the number of the first entry; in recording order.
         left_out: the instructions, from start to end (exclusive), of each side of a branch that was left out.
@@ -157,6 +159,7 @@ class Recorder(TapeBuilder):
         self.is_apart: Callable[[], bool] | None = None
         self.raise_where: Callable[[Operand, Callable[[], BaseException]], None] | None = None
         self.inside: Callable[[Operand, int, str], Operand] | None = None
+        self.compressed: type[CompressedArray] = CompressedArray
         self.written_at: dict[int, Operand] = {}
         self.entry_runs: list[tuple[int, TrackedArray]] = []
         self.large_ints: set[int] = set()

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ...ir.instruction import Operand
+from ...ir.instruction import Operand, ValueType
+from ...recording.arrays.compressed import Kept
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..containers.compressed import Compressed
 from ..containers.entries import length
 from ..containers.lengths import by_position, packed
-from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal, join_entries
+from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal, join_entries, masked_parts
 from ..state.numbers.bounds import note_bounds
 from ..state.places import Contents, Place, Version
 from ..state.unshared import has_only_attributes
@@ -103,6 +105,8 @@ class Number(Form):
         return next(leaves)
 
     def wider(self, value: Object, depth: int = 0) -> Form:
+        if type(value) is Compressed and (selected := Selected.of(value)).has(self):
+            return selected
         other = number_form(value)
         if other is not None and type(value) is not bool and self.fits(other):
             return other if other._holds(self) else self
@@ -114,6 +118,35 @@ class Number(Form):
 
     def blank(self) -> list[Object]:
         return [np.zeros(self.shape, self.dtype)[()]]
+
+
+class Selected(Form):
+    """The entries that masks select along some axes of an array of fixed shape; or all of them."""
+
+    def __init__(self, type_: ValueType, axes: tuple[int, ...]) -> None:
+        self.type, self.axes = type_, axes
+
+    @classmethod
+    def of(cls, value: Compressed) -> Selected:
+        return cls(value.whole.type, tuple(value.kept))
+
+    def has(self, form: Number) -> bool:
+        """True for the form of whole arrays."""
+        return form.shape == self.type.shape and form.dtype == self.type.dtype
+
+    def leaves(self, value: Object) -> list[Object] | None:
+        return masked_parts(value, self.axes, self.type)
+
+    def made(self, leaves: Iterator[Object]) -> Object:
+        kept = {axis: Kept(next(leaves)) for axis in self.axes}
+        return Compressed(next(leaves), kept)
+
+    def wider(self, value: Object, depth: int = 0) -> Form:
+        return Options([self]).wider(value)
+
+    def blank(self) -> list[Object]:
+        masks = [np.zeros(self.type.shape[axis], bool) for axis in self.axes]
+        return [*masks, np.zeros(self.type.shape, self.type.dtype)]
 
 
 class Parts(Form):
@@ -297,9 +330,10 @@ class Slots(Form):
 
 def made_anew(form: Form, value: Object) -> Iterator[Object]:
     """The objects of a value that an iteration creates."""
-    if isinstance(form, Number):
-        if form.shape:
-            yield value
+    if isinstance(form, Selected) or (isinstance(form, Number) and form.shape):
+        yield value
+    elif isinstance(form, Number):
+        return
     elif isinstance(form, Parts):
         if not issubclass(form.kind, tuple):
             yield value
@@ -410,6 +444,8 @@ def form_of(value: Object) -> Form:
     """The narrowest form of a value."""
     if type(value) is TrackedArray:
         return Number(value.type.shape, value.type.dtype)
+    if type(value) is Compressed:
+        return Selected.of(value)
     if type(value) is Maybe:
         return Conditional(form_of(value.value))
     if type(value) is Choice:

@@ -33,6 +33,7 @@ from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
 from ..calls.truth import truth
+from ..containers.compressed import Compressed
 from ..containers.lengths import packed
 from ..containers.positions import inside_array
 from ..report import Merged, Reason
@@ -224,7 +225,7 @@ class Loop:
 
     def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
         recorder.asked, recorder.raise_where = in_side, exclude
-        recorder.inside, recorder.is_apart = inside_array, is_apart
+        recorder.inside, recorder.is_apart, recorder.compressed = inside_array, is_apart, Compressed
         if is_nested:
             # Objects of the enclosing iteration, which looks for them itself later.
             self.earlier = gc.get_objects(generation=0)

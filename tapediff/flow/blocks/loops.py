@@ -70,8 +70,7 @@ def for_(*args: Object) -> Completion:
         steps = _stepped(steps, loop)
     length = _Length()
     for item in steps:
-        iteration = _where_there(item, body) if type(item) is Maybe else WithCells(partial(body, item), body)
-        if not loop.run(iteration):
+        if not loop.run(_iteration(item, body)):
             return after_loop(loop.found)
         if length.is_to_be_looked_at() and length.is_long(count := left_in(steps), body) and _over(steps, count, loop, body, is_shared):
             break
@@ -156,8 +155,10 @@ def _stepped(items: Object, loop: LoopEnds) -> Iterator[Object]:
         yield item
 
 
-def _where_there(entry: Maybe, body: Callable[[Object], Completion]) -> Callable[[], Completion]:
-    """The iteration for a conditional entry."""
+def _iteration(entry: Object, body: Callable[[Object], Completion]) -> Callable[[], Completion]:
+    """The iteration for an entry; of a conditional one where it exists."""
+    if type(entry) is not Maybe:
+        return WithCells(partial(body, entry), body)
     return WithCells(lambda: if_(entry.condition, WithCells(partial(body, entry.value), body), None), body)
 
 
@@ -205,7 +206,7 @@ def _by_streams(source: Source, body: Callable[[Object], Completion]) -> Exits |
     exits = Exits(goes_on=True)
 
     def iteration(leaves: list[Operand]) -> None:
-        run = WithCells(lambda: body(source.item(leaves)), body)
+        run = WithCells(lambda: _iteration(source.item(leaves), body)(), body)
         if exits.iteration(run, lambda: True) is not True:
             raise _HasExits
 
@@ -228,7 +229,8 @@ def _until_an_exit(source: Source, first: Object, body: Callable[[Object], Compl
             note_bounds(at, 0, source.count - 1)
         entries = source.entries_at(at)
         put(number, at + 1)
-        return exits.iteration(WithCells(lambda: body(source.item(entries)), body), lambda: truth(number.get() < source.count))
+        run = WithCells(lambda: _iteration(source.item(entries), body)(), body)
+        return exits.iteration(run, lambda: truth(number.get() < source.count))
 
     Loop(iteration, body, None).record(first)
     return exits

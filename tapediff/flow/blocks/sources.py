@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..containers.compressed import Conditional
 from ..state.numbers.bounds import note_bounds
 from ..state.numbers.python_numbers import Kind, kind_of, note_kind
-from ..state.values import Maybe, is_data
+from ..state.values import Maybe, is_data, parted
 from .carries import Form, Number, form_of, number_form, tuple_of
 
 
@@ -28,6 +29,7 @@ class Source:
         streams: an array for each leaf.
         last: the leaves of the last item.
         kinds: of the leaves.
+        is_conditional: an item is the condition that it exists, and its value.
     """
 
     count: int
@@ -35,10 +37,12 @@ class Source:
     streams: list[Operand]
     last: list[Object]
     kinds: list[Kind]
+    is_conditional: bool = False
 
     def item(self, leaves: list[Operand]) -> Object:
         """Rebuild an item from its leaves."""
-        return self.form.made(iter([note_kind(leaf, kind) for leaf, kind in zip(leaves, self.kinds)]))
+        item = self.form.made(iter([note_kind(leaf, kind) for leaf, kind in zip(leaves, self.kinds)]))
+        return Maybe(*item) if self.is_conditional else item
 
     def note_bounds(self, leaves: list[Operand]) -> None:
         """Note the bounds of entries of integer streams."""
@@ -59,6 +63,8 @@ class Source:
 def left_in(iterator: Iterator[Object]) -> int:
     """The number of items left in an iterator, without advancing it; 0 if unknown."""
     kind = type(iterator)
+    if isinstance(iterator, Conditional):
+        return left_in(iterator.pairs)
     if kind is enumerate:
         return left_in(_reduced(iterator)[1][0])
     if kind is zip:
@@ -78,6 +84,9 @@ _OVER_SEQUENCES = {type(iter(made)) for made in _SEQUENCES}
 def source_of(iterator: Iterator[Object], count: int) -> Source | None:
     """The next `count` items of an iterator, without advancing it; None if their forms differ."""
     kind = type(iterator)
+    if isinstance(iterator, Conditional):
+        source = source_of(iterator.pairs, count)
+        return source and replace(source, is_conditional=True)
     made = _reduced(iterator)
     if kind is enumerate:
         inner, number = made[1]
@@ -89,11 +98,16 @@ def source_of(iterator: Iterator[Object], count: int) -> Source | None:
         parts = [source_of(part, count) for part in made[1]]
     else:
         return _of_items(made, count)
-    found = [part for part in parts if part is not None]
+    found = [part for part in parts if part is not None and not part.is_conditional]
     if len(found) < len(parts):
         return None
-    streams, last, kinds = ([x for part in found for x in getattr(part, name)] for name in ("streams", "last", "kinds"))
-    return Source(count, tuple_of([part.form for part in found]), streams, last, kinds)
+    return _together(found)
+
+
+def _together(parts: list[Source]) -> Source:
+    """Items of several sources as tuples."""
+    streams, last, kinds = ([x for part in parts for x in getattr(part, name)] for name in ("streams", "last", "kinds"))
+    return Source(parts[0].count, tuple_of([part.form for part in parts]), streams, last, kinds)
 
 
 def _of_items(made: Object, count: int) -> Source | None:
@@ -120,9 +134,13 @@ def _of_array(items: Operand) -> Source | None:
 
 
 def _of_list(items: list[Object]) -> Source | None:
+    if any(type(item) is Maybe for item in items):
+        conditions, values = zip(*map(parted, items))
+        there, given = _of_list(list(conditions)), _of_list(list(values))
+        return None if there is None or given is None else replace(_together([there, given]), is_conditional=True)
     if any(map(_is_conditional, items)):
         return None
-    form = form_of_item(items[0])
+    form = form_of_item(items[0]) if type(items[0]) is not bool else Number((), np.dtype(bool))
     while True:
         rows = []
         for item in items:

@@ -7,6 +7,8 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from ...recording.arrays.tracked import TrackedArray
 from .. import in_python
 from ..anything import Object
@@ -136,7 +138,7 @@ def zip_(*items: Object, strict: Object = False) -> Object:
         strict
         or not any(is_conditional(i) or isinstance(i, Lazy) for i in items)
         or any(type(i) is Cursor for i in items)
-        or not all(isinstance(i, (*SEQUENCES, TrackedArray, range, Lazy)) for i in items)
+        or not all(isinstance(i, (*SEQUENCES, np.ndarray, range, Lazy)) for i in items)
     ):
         return NATIVE
     return call(in_python.chain_, zipped([gathered(i) for i in items]))

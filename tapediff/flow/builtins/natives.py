@@ -28,6 +28,7 @@ from ...base.byte_code import is_held_elsewhere
 from ...base.current_recording import current_recorder
 from ...numpy_api.creating import as_array, holds_tracked
 from ...ops.control.calls import CALL, LOOP
+from ...recording.arrays.compressed import Kept
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import FILLED, ORIGINALS, RARE_MAKERS, Fills
 from ...recording.python_state.list_arguments import DISPATCHED, form_of
@@ -37,6 +38,7 @@ from ...recording.python_state.replacement import Replacement
 from ..anything import Object
 from ..calls.callables import function
 from ..containers.choices import as_value, mapped, possible
+from ..containers.compressed import Compressed
 from ..containers.entries import is_conditional, settled_contents, settled_deeply
 from ..containers.generators import Generator
 from ..containers.items import owned, refuse_iterators
@@ -46,10 +48,10 @@ from ..operations.divisions import may_be_zero_of_ints, zero_of_ints
 from ..state.fork import guarded, refuse, speculate
 from ..state.identities import AsksIdentities
 from ..state.joins import MOST_OPTIONS
-from ..state.numbers.bounds import as_choice
+from ..state.numbers.bounds import as_choice, bounds_of, ends
 from ..state.numbers.python_numbers import note_python, types_of
 from ..state.places import note_attribute, note_contents
-from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, lifted, state
+from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, is_data, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users
 from .arguments import NATIVE
@@ -330,6 +332,8 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
     finally:
         recorder.asked, recorder.refusal = before, refusal
     value = args[place]
+    if place == 0 and (made := of_length(f, value, args[1:], named)) is not None:
+        return made
     rest = lambda v: _answered(f, (*args[:place], v, *args[place + 1 :]), named)  # noqa: E731 -- its name is its use
     if isinstance(value, (tuple, list)):
         choices = list(map(as_choice, value))
@@ -338,6 +342,28 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
     elif (choice := as_choice(value)) is not value:
         return lifted(rest, choice)
     return f(*args, **named)
+
+
+# Maximum number of entries of an array of data-dependent length.
+_MOST_ENTRIES = 4096
+_OF_LENGTH = frozenset(("zeros", "ones", "empty", "full", "arange"))
+
+
+def of_length(f: Object, shape: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
+    """An array of one axis whose length is data, by NumPy's functions of a shape; None for others."""
+    f = getattr(f, "original", f)
+    if type(shape) in (tuple, list) and len(shape) == 1:
+        (shape,) = shape
+    if getattr(f, "__name__", "") not in _OF_LENGTH or getattr(np, f.__name__, None) != f or not is_data(shape):
+        return None
+    if f is np.arange and (args or shape.type.dtype.kind != "i"):
+        return None
+    low, high = ends(bounds_of(shape))
+    if low < 0 or not high <= _MOST_ENTRIES:
+        return None
+    made = f(int(high), *args, **named)
+    whole = made if is_data(made) else current_recorder().tracked_constant(made)
+    return Compressed(whole, {-1: Kept.first(shape, int(high))})
 
 
 def _form(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:

@@ -21,6 +21,7 @@ from ..state.values import CHOICES, Choice, Lazy, is_tracked_value, lifted, stat
 from ..users_code import users_method
 from . import entries, keys, positions, sets
 from .choices import each
+from .compressed import Compressed
 from .cursors import Cursor
 from .entries import is_conditional
 from .generators import Generator
@@ -49,6 +50,9 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
     if set_by_data(holder, key, value):
         return
     note_contents(holder)
+    if kind is TrackedArray and positions.has_slice(key) and type(part := positions.entry_at(holder, key)) is Compressed:
+        part[...] = value
+        return
     if type(holder) is np.ndarray:
         if positions.is_position(key):
             raise unwritable("a plain array is written to at a data-dependent position")
@@ -144,7 +148,7 @@ def iterated(items: Object) -> Iterable[Object]:
     if kind in CHOICES:
         return iterated(CHOICES[kind].settled(items))
     if isinstance(items, Lazy):
-        return items.entries()
+        return items.steps()
     if method is not None:
         return iterator_of(call(method, items))
     if getattr(kind, "__iter__", None) is None and (method := users_method(kind, "__getitem__")) is not None:

@@ -1,18 +1,18 @@
 """Data-dependent positions: reads, writes and deletions of entries and slices of sequences.
 
 Few possible ints, or different entries, give a choice; else a gather. Slices of lists and tuples have conditional entries; slices of
-text and arrays are choices.
+arrays are compressed arrays, slices of text choices.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 
 import numpy as np
 
 from ...base.current_recording import current_recorder
-from ...ir.instruction import INT64
+from ...ir.instruction import INT64, Computes
+from ...recording.arrays.compressed import is_mask
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.fork import by_guards, decide, exclude, select
@@ -21,6 +21,7 @@ from ..state.numbers.bounds import as_choice, below, bounds_of, bounds_on_all_pa
 from ..state.numbers.python_numbers import is_int, is_python, note_python
 from ..state.places import note_contents, plain_root, shown_by_data
 from ..state.values import Unjoinable, both, entries_of, is_data, lifted, negated, state
+from .compressed import Compressed
 from .entries import (
     from_start,
     greater,
@@ -52,11 +53,20 @@ def is_position(key: Object) -> bool:
     return type(key) is slice and any(type(end) is TrackedArray for end in (key.start, key.stop, key.step))
 
 
+def has_slice(key: Object) -> bool:
+    """True for a slice with data-dependent ends, and tuples with one."""
+    return any(type(part) is slice and is_position(part) for part in (key if type(key) is tuple else (key,)))
+
+
 def are_positions(holder: Object, key: Object) -> bool:
-    """True for data-dependent integer arrays that index a plain array."""
+    """True for data-dependent arrays of ints or bools that index a plain array."""
     if not isinstance(holder, np.ndarray) or type(holder) is TrackedArray:
         return False
-    return any(type(part) is TrackedArray and part.type.dtype.kind == "i" for part in (key if type(key) is tuple else (key,)))
+    return any(map(_is_array_of_positions, key if type(key) is tuple else (key,)))
+
+
+def _is_array_of_positions(key: Object) -> bool:
+    return (type(key) is TrackedArray and (key.type.dtype.kind == "i" or is_mask(key))) or issubclass(type(key), Computes)
 
 
 def inside_array(entry: Object, extent: int, error: str) -> Object:
@@ -87,7 +97,7 @@ def entry_at(holder: Object, key: Object) -> Object:
         return item(holder, key)
     if type(key) is tuple:
         return _at_positions(holder, key)
-    if key.type.shape:
+    if issubclass(type(key), Computes) or key.type.shape:
         return _part(holder, key)
     if key.type.dtype.kind == "f":
         # An int joined with a float.
@@ -104,17 +114,34 @@ def entry_at(holder: Object, key: Object) -> Object:
 
 
 def _at_positions(holder: Object, key: tuple[Object, ...]) -> Object:
-    """An entry or part of an array; a data-dependent slice is a choice of slices."""
-    for place, part in enumerate(key):
-        if type(part) is slice and is_position(part):
-            before, after = key[:place], key[place + 1 :]
-            limits = (as_choice(end) for end in (part.start, part.stop, part.step))
-            return lifted(_with_slice(holder, before, after), *limits)
-    return _part(holder, key) if is_position(key) or are_positions(holder, key) else holder[key]
+    """An entry or part of an array."""
+    places = [place for place, part in enumerate(key) if type(part) is slice and is_position(part)]
+    if not places or Ellipsis in [part for part in key if part is Ellipsis] or not all(key[k].step in (None, 1) for k in places):
+        return _part(holder, key) if is_position(key) or are_positions(holder, key) else holder[key]
+    return sliced(holder)[key]
 
 
-def _with_slice(holder: Object, before: tuple[Object, ...], after: tuple[Object, ...]) -> Callable[..., Object]:
-    return lambda *limits: _at_positions(holder, (*before, slice(*limits), *after))
+def sliced(array: Object) -> Object:
+    """A view of an array whose slices may have data-dependent ends."""
+    return Compressed(_readable(array) if type(array) is np.ndarray else array[...], {})
+
+
+def _readable(array: np.ndarray) -> TrackedArray:
+    """A plain array as a tracked one."""
+    made = current_recorder().tracked_constant(array)
+    return _not_written(made[...], made, array)
+
+
+def _not_written(part: TrackedArray, array: TrackedArray, plain: np.ndarray) -> TrackedArray:
+    """A part that shares memory with a plain array: writes to either are refused."""
+    for root in (plain_root(plain), array):
+        state.shown[id(root)] = root
+
+    def write(*_: Object) -> Object:
+        raise shown_by_data()
+
+    part._view = part._view._replace(write=write)
+    return part
 
 
 def _part(holder: Object, key: Object) -> Object:
@@ -123,16 +150,7 @@ def _part(holder: Object, key: Object) -> Object:
         return holder[key]
     array = current_recorder().tracked_constant(holder)
     part = array[key]
-    if type(part) is not TrackedArray or part._view is None:
-        return part
-    for root in (plain_root(holder), array):
-        state.shown[id(root)] = root
-
-    def write(*_: Object) -> Object:
-        raise shown_by_data()
-
-    part._view = part._view._replace(write=write)
-    return part
+    return part if type(part) is not TrackedArray or part._view is None else _not_written(part, array, holder)
 
 
 def entry_of(holder: Object, position: Object) -> Object:
@@ -178,9 +196,11 @@ def _part_of(holder: Object, key: slice) -> Object:
 
 
 def _sliced(holder: Object, key: slice) -> Object:
-    """A choice of the possible slices."""
+    """A part of an array, or a choice of the possible slices."""
     if not hasattr(holder, "__len__"):
         return holder[key]
+    if isinstance(holder, np.ndarray) and key.step in (None, 1) and holder.ndim:
+        return sliced(holder)[key]
     n = len(holder)
     is_forward = key.step in (None, 1)
 

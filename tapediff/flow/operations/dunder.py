@@ -411,6 +411,8 @@ def holder(value: Object, key: Object) -> Object:
         return Wrapped(value) if (is_data_key(key) if kind is dict else is_position(key) or are_positions(value, key)) else value
     if (isinstance(value, dict) and is_data_key(key)) or (isinstance(value, deque) and is_position(key)):
         return Wrapped(value)
+    if kind is np.ndarray and are_positions(value, key):
+        return Wrapped(value)
     return value if _is_native(kind) and type(key) not in CHOICES and users_method(type(key), "__index__") is None else Wrapped(value)
 
 

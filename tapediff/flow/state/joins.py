@@ -19,9 +19,10 @@ from types import BuiltinMethodType
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, Operand
+from ...ir.instruction import CONSTANT, Operand, ValueType
 from ...ops.arrays.indexing import GATHER, INDEX, PUT, REPLACE
 from ...ops.elementwise.comparison import SELECT
+from ...recording.arrays.compressed import CompressedArray, Kept
 from ...recording.arrays.numbers import chosen_by
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
@@ -79,6 +80,8 @@ def _joined(test: Operand, yes: Object, no: Object) -> Object:
         return note_kind(where(test, yes, no), (test, yes, no))
     if state.joins_arrays and are_alike_arrays(yes, no):
         return _joined_array(test, yes, no)
+    if state.joins_arrays and (found := _joined_compressed(test, yes, no)) is not None:
+        return found
     if are_alike_lists(yes, no):
         return _joined_list(test, yes, no)
     if type(yes) is type(no) and isinstance(yes, tuple) and len(yes) == len(no) and not callable(yes):
@@ -131,6 +134,46 @@ def _joined_array(test: Operand, yes: TrackedArray, no: TrackedArray) -> Tracked
     for array in (yes, no, found):
         state.joined_arrays.setdefault(id(array), (array, array._writes))
     return found
+
+
+def _joined_compressed(test: Operand, yes: Object, no: Object) -> Object:
+    """Select masks and entries of arrays, of which at least one has data-dependent lengths; None for others."""
+    like = next((value for value in (yes, no) if issubclass(type(value), CompressedArray)), None)
+    if like is None:
+        return None
+    axes = {axis for value in (yes, no) if issubclass(type(value), CompressedArray) for axis in value.kept}
+    shapes = (value.whole.type.shape if issubclass(type(value), CompressedArray) else np.shape(value) for value in (yes, no))
+    shape = tuple(map(max, zip(*shapes)))
+    parts = [masked_parts(value, tuple(axes), ValueType(shape, like.dtype)) for value in (yes, no)]
+    if parts[0] is None or parts[1] is None or not are_alike_arrays(parts[0][-1], parts[1][-1]):
+        return None
+    masks = [where(test, *pair) for pair in zip(parts[0][:-1], parts[1][:-1])]
+    return type(like)(_joined_array(test, parts[0][-1], parts[1][-1]), dict(zip(axes, map(Kept, masks))))
+
+
+def masked_parts(value: Object, axes: tuple[int, ...], type_: ValueType) -> list[Object] | None:
+    """The masks of some axes and the entries of a compressed array, or of a whole one; None for other values.
+
+    Args:
+        type_: of all entries; there may be fewer along the axes.
+    """
+    whole: Object = value
+    kept: dict[int, Kept] = {}
+    if issubclass(type(value), CompressedArray) and {*value.kept} <= {*axes}:
+        whole, kept = value.whole, value.kept
+    elif type(value) is not TrackedArray:
+        return None
+    if whole.type.dtype != type_.dtype or len(whole.type.shape) != len(type_.shape) or not all(-axis <= len(type_.shape) for axis in axes):
+        return None
+    more = [longer - extent for longer, extent in zip(type_.shape, whole.type.shape)]
+    if min(more) < 0 or any(count for axis, count in enumerate(more) if axis - len(more) not in axes):
+        return None
+    make = whole._recorder.tracked_constant
+    masks = [kept[axis].mask if axis in kept else make(np.ones(whole.type.shape[axis], bool)) for axis in axes]
+    if any(more):
+        masks = [np.concatenate([mask, np.zeros(more[axis], bool)]) if more[axis] else mask for axis, mask in zip(axes, masks)]
+        whole = np.pad(whole, [(0, count) for count in more])
+    return [*masks, whole]
 
 
 # Maximum nesting of joined lists: deeper ones are links of a chain.

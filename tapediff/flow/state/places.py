@@ -11,6 +11,7 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...errors import TrackedValueEscaped
+from ...recording.arrays.compressed import CompressedArray
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..translate import stored_cells
@@ -283,6 +284,8 @@ def _is_of_class(owner: Object, name: str) -> bool:
 
 def note_contents(holder: Object) -> None:
     """Note the entries of a container or an array."""
+    if issubclass(type(holder), CompressedArray):
+        holder = holder.whole
     if state.shown:
         check_writes(holder)
     if state.shown and isinstance(holder, np.ndarray):

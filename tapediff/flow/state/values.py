@@ -159,6 +159,10 @@ class Lazy:
         """The entries in order, some of them conditional."""
         raise NotImplementedError
 
+    def steps(self) -> Object:
+        """The entries for a loop."""
+        return self.entries()
+
     def unordered(self) -> Object:
         """The entries in any order."""
         return self.entries()

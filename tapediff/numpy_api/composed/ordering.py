@@ -96,7 +96,9 @@ def take(a: Operand, indices: Operand, axis: int | None = None) -> Operand:
 
 
 def nonzero(a: Operand) -> Operand:
-    return np.nonzero(a._recorder.observe(as_mask(a), "array"))
+    mask = as_mask(a)
+    plain = mask._plain() if mask.type.size else np.zeros(mask.type.shape, bool)
+    return a._recorder.compressed.nonzero(mask) if plain is None else np.nonzero(plain)
 
 
 def flatnonzero(a: Operand) -> Operand:
@@ -104,7 +106,7 @@ def flatnonzero(a: Operand) -> Operand:
 
 
 def argwhere(a: Operand) -> Operand:
-    return np.transpose(nonzero(a))
+    return np.argwhere(a._recorder.observe(as_mask(a), "array"))
 
 
 def piecewise(x: Operand, condlist: Operand, funclist: Operand, *args: Operand, **kwargs: Operand) -> Operand:

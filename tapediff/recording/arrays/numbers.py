@@ -26,6 +26,7 @@ from ...ir.instruction import (
     INT_SCALAR,
     ONE,
     TWO,
+    Computes,
     Operand,
     ValueType,
 )
@@ -35,7 +36,7 @@ from ...ops.arrays.indexing import INDEX
 from ...ops.declaration.op import Elementwise
 from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY
 from ...ops.elementwise.comparison import MASK_OPS
-from .views import Computes, Versioned
+from .views import Versioned
 
 # Larger Python ints are noted: combined with others that became floats they may not be exact.
 LARGEST_INT = 1 << 31

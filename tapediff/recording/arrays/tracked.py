@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 from ... import numpy_api as functions
 from ...base.source_location import library_function, user_site
 from ...errors import UnsupportedMethod
-from ...ir.instruction import BOOL, Operand, is_tracked
+from ...ir.instruction import BOOL, Computes, Operand, is_tracked
 from ...numpy_api.alternatives import instead_of
 from ...numpy_api.indexing import (
     at_first_entries,
@@ -52,7 +52,7 @@ from ...ops.matrices.products import MATMUL
 from .escapes import escaped
 from .numbers import REFLECTED, binary, entry_of, of_two, unary
 from .rebound import is_rebound
-from .views import Computes, Versioned, view_of
+from .views import Versioned, view_of
 
 # A ufunc without `out`.
 _NOTHING = (None,)
@@ -218,12 +218,17 @@ class TrackedArray(Versioned):
                 index = with_known_entries(index)
                 if not is_tracked_index(index):
                     return self[index]
+            selected = self._recorder.compressed.selected(self, index)
+            if selected is not None:
+                return selected
             positions = functions.flat_positions(index, self.shape)
             part = GATHER(self, positions)
             if type(part) is TrackedArray and part.type.shape and (place := place_of(index)) is not None:
                 read, write = partial(_gather, positions=positions, index=index), partial(_put, positions=positions)
                 part._view = view_of(self, read, write, None, place)
             return part
+        if (computes := _computing(index)) is not None:
+            return computes.read_from(self, index)
         if type(index) is str:
             raise IndexError(f"an array has no column {index!r}; fix: give the columns of a data frame one by one, or as a dict of arrays: "
                              "{name: frame[name].to_numpy() for name in frame}")  # fmt: skip
@@ -232,6 +237,8 @@ class TrackedArray(Versioned):
     def __setitem__(self, index: Operand, value: Operand) -> None:
         if issubclass(type(value), Computes):
             index, value = ..., value.written_at(self, index)
+        elif (computes := _computing(index)) is not None:
+            index, value = ..., computes.written_through(self, index, value)
         functions.assign(self, index, value)
 
     def reshape(self, *shape: Operand, order: str = "C") -> Operand:
@@ -310,6 +317,11 @@ class TrackedArray(Versioned):
             raise UnsupportedMethod(f"{kind}.{name} is not available on tracked arrays", at=user_site(), got=kind_of(self),
                                     fix=instead_of(name))  # fmt: skip
         raise AttributeError(f"tracked arrays have no attribute {name}")
+
+
+def _computing(index: Operand) -> Computes | None:
+    """An index, or a part of it, that computes what it reads and writes."""
+    return next((part for part in (index if type(index) is tuple else (index,)) if issubclass(type(part), Computes)), None)
 
 
 class Flat:

@@ -18,16 +18,6 @@ from ...ops.elementwise.arithmetic import CONVERT
 from .escapes import Escapes
 
 
-class Computes:
-    """An operand to which tracked arrays leave all operations with it."""
-
-    __slots__ = ()
-
-    def written_at(self, array: Operand, index: Operand) -> Operand:
-        """The next version of an array after this was written to some of its entries."""
-        raise NotImplementedError
-
-
 class View(NamedTuple):
     """The relation of a tracked array to the one whose memory it shares: a write to either is seen in both, as in NumPy.
 

@@ -16,7 +16,7 @@ import numpy as np
 from ...base.current_recording import current_recorder
 from ...base.source_location import Site, is_library_file
 from ...errors import TapediffError, TrackedValueEscaped
-from ...ir.instruction import Operand, Recorded, is_tracked
+from ...ir.instruction import Computes, Operand, Recorded, is_tracked
 from ...numpy_api import UNARY
 from ...numpy_api.creating import holds_tracked
 from ...numpy_api.joining import as_value
@@ -76,7 +76,8 @@ def _several(value: Operand) -> Operand:
         return value
     try:
         with refusals_forgotten():
-            return as_value(value) if not any(is_tracked(v) and v.shape for v in value) else [*map(_several, value)]
+            is_of_arrays = any(issubclass(type(v), Computes) or (is_tracked(v) and v.shape) for v in value)
+            return [*map(_several, value)] if is_of_arrays else as_value(value)
     except (TapediffError, ValueError):  # of different lengths, or not all numbers
         return [*map(_several, value)]
 

@@ -231,13 +231,21 @@ def _result(recorder: Object, node: _Node, memo: dict[int, Bounds]) -> Bounds:
         return _of_test(recorder, node, memo)
     if node.name in ("argmax", "argmin", "searchsorted"):
         return _of_position(recorder, node)
+    given = [memo[k] for k in node.operands]
+    if node.name in _SUMS:
+        return _of_sum(given[0], type_of(recorder, node.inputs[0]).size)
     rule = RULES.get(node.name)
     if rule is None:
         return ANYTHING
-    given = [memo[k] for k in node.operands]
     if node.name == "select":
         return _selected(recorder, node.inputs, given, memo)
     return rule(*given, node.type) if node.name == "convert" else rule(*given)
+
+
+def _of_sum(entry: Bounds, most: int) -> Bounds:
+    """A sum of at most so many entries."""
+    low, high = ends(entry)
+    return most * min(low, 0), most * max(high, 0)
 
 
 def _of_test(recorder: Object, node: _Node, memo: dict[int, Bounds]) -> Bounds:
@@ -304,6 +312,8 @@ def _selected(recorder: Object, inputs: tuple[int, ...], given: list[Bounds], me
 
 
 # The operands whose bounds a rule is given.
+_SUMS = ("sum", "cumsum")
 _OPERANDS: dict[str, slice] = {
-    **dict.fromkeys((*RULES, *_COMPARISONS, *_LOGIC), slice(0, None)), "select": slice(1, 3), "index": slice(0, 1), "gather": slice(0, 1),
+    **dict.fromkeys((*RULES, *_COMPARISONS, *_LOGIC, *_SUMS), slice(0, None)), "select": slice(1, 3), "index": slice(0, 1),
+    "gather": slice(0, 1),
 }  # fmt: skip

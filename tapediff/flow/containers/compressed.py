@@ -1,0 +1,70 @@
+"""Arrays whose lengths are data: loops run where the entry exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ...recording.arrays.compressed import CompressedArray, Kept
+from ..anything import Object
+from ..state.joins import maybe
+from ..state.numbers.bounds import note_bounds
+from ..state.numbers.python_numbers import note_python
+from ..state.values import Lazy, is_data, note_packed
+
+
+class Compressed(CompressedArray, Lazy):
+    """A compressed array of a recording of all paths."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def length_of(kept: Kept) -> Object:
+        count = kept.count()
+        if is_data(count):
+            count = note_python(count + 0 if kept.length is not None else count)
+            note_bounds(count, 0, kept.extent)
+        return count
+
+    def length(self) -> Object:
+        return self.shape[0]
+
+    def truth(self) -> bool:
+        """As NumPy: of an array of one entry."""
+        return bool(self.settled())
+
+    def entries(self) -> list[Object]:
+        """The entries along the first axis, those that may be missing as conditional ones."""
+        kept = self.kept.get(-self.ndim)
+        if kept is None:
+            return list(self._rows())
+        conditions = list(kept.mask)
+        if kept.length is not None:
+            note_packed(conditions)
+        return [maybe(condition, value) for condition, value in zip(conditions, self._rows())]
+
+    def steps(self) -> Iterable[Object]:
+        kept = self.kept.get(-self.ndim)
+        return self.entries() if kept is None else Conditional(zip(kept.mask, self._rows()))
+
+    def _rows(self) -> Iterable[Object]:
+        """The entries along the first axis, whether selected or not."""
+        others = {axis: kept for axis, kept in self.kept.items() if axis != -self.ndim}
+        return self.whole if not others else [type(self)(row, others) for row in self.whole]
+
+    def unordered(self) -> list[Object]:
+        return self.entries()
+
+
+class Conditional:
+    """An iterator of conditional entries, from pairs of a condition and a value."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: Iterator[tuple[Object, Object]]) -> None:
+        self.pairs = pairs
+
+    def __iter__(self) -> Iterator[Object]:
+        return self
+
+    def __next__(self) -> Object:
+        return maybe(*next(self.pairs))

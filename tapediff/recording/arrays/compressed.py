@@ -1,0 +1,528 @@
+"""Compressed arrays: parts whose lengths are data, such as the entries `x[x > 0]` that a mask selects.
+
+They are kept in place: the whole array, and a mask for each axis of data-dependent length. Elementwise functions compute all entries,
+reductions read the selected ones; the others contribute exactly zero to derivatives. What has no such form takes the masks at this
+point, by a guard. A part that shares memory in NumPy shares it here, as the whole array does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import DTypeLike
+
+from ... import numpy_api as functions
+from ...base.current_recording import current_recorder
+from ...ir.instruction import BOOL, Computes, Operand, is_tracked
+from ...numpy_api.composed.ordering import positions_along
+from ...ops.arrays.indexing import GATHER, put
+from .compressed_functions import (
+    FUNCTIONS,
+    METHODS,
+    REDUCED,
+    aligned,
+    are_alike,
+    elementwise,
+    is_same_length,
+    product,
+    raise_where,
+    settled,
+    sort,
+)
+from .tracked import TrackedArray
+
+_ALL = slice(None)
+_OUTSIDE = partial(IndexError, "an index is out of bounds of an array whose length depends on data")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kept:
+    """What is selected along an axis.
+
+    Attributes:
+        mask: bools, of one axis.
+        length: the number of selected entries, if these come first; else None.
+    """
+
+    mask: Operand
+    length: Operand | None = None
+
+    @classmethod
+    def first(cls, length: Operand, extent: int) -> Kept:
+        """The first entries of an axis."""
+        mask = np.arange(extent) < length
+        return cls(mask if is_tracked(mask) else current_recorder().tracked_constant(mask), length)
+
+    @property
+    def extent(self) -> int:
+        return self.mask.type.shape[0]
+
+    def count(self) -> Operand:
+        return np.sum(self.mask) if self.length is None else self.length
+
+
+class CompressedArray(NDArrayOperatorsMixin, Computes):
+    """The selected entries of `whole`. It behaves like the array that NumPy makes of them.
+
+    Attributes:
+        whole: a tracked array.
+        kept: what is selected along each axis of data-dependent length; axes are counted from the end.
+    """
+
+    __slots__ = ("kept", "whole")
+
+    __array_priority__ = 2e6
+
+    def __init__(self, whole: Operand, kept: dict[int, Kept]) -> None:
+        self.whole, self.kept = whole, kept
+
+    @classmethod
+    def selected(cls, array: Operand, index: Operand) -> Operand:
+        """array[index], with one mask of data in the index; None if NumPy's result has no such form, or is an error."""
+        entries = list(index) if type(index) is tuple else [index]
+        masks = [k for k, entry in enumerate(entries) if is_mask(entry)]
+        if len(masks) != 1:
+            return None
+        (place,) = masks
+        mask, rest = entries[place], entries[:place] + entries[place + 1 :]
+        kinds = {*map(type, rest)}
+        if not (kinds <= {slice} or kinds <= {int}):
+            return None
+        dims = mask.type.shape
+        if array.shape[place : place + len(dims)] != dims or len(rest) + len(dims) > array.ndim or not mask.type.size:
+            return None
+        part = array[(*entries[:place], *[_ALL] * len(dims), *entries[place + 1 :])]
+        before = sum(type(entry) is slice for entry in entries[:place])
+        whole = np.reshape(part, (*part.shape[:before], mask.type.size, *part.shape[before + len(dims) :]))
+        mask = np.reshape(mask, (-1,)) if len(dims) > 1 else functions.copy(mask)
+        return cls(functions.copy(whole), {before - whole.ndim: Kept(mask)})
+
+    @classmethod
+    def nonzero(cls, mask: Operand) -> tuple[Operand, ...]:
+        """np.nonzero of a mask of data."""
+        shape = mask.type.shape
+        kept = {-1: Kept(np.reshape(mask, (-1,)) if len(shape) > 1 else functions.copy(mask))}
+        make = mask._recorder.tracked_constant
+        return tuple(cls(make(places.reshape(-1)), kept) for places in np.indices(shape))
+
+    @property
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]  # as of TrackedArray
+        return np.ndarray
+
+    _recorder = property(lambda self: self.whole._recorder)
+    dtype = property(lambda self: self.whole.type.dtype)
+    ndim = property(lambda self: len(self.whole.type.shape))
+    T = property(lambda self: type(self)(self.whole.T, {-1 - self.ndim - axis: kept for axis, kept in self.kept.items()}))
+    real = property(lambda self: self)
+    base = property(lambda self: None)
+
+    @property
+    def size(self) -> Operand:
+        size: Operand = 1
+        for extent in self.shape:
+            size = size * extent
+        return size
+
+    @property
+    def shape(self) -> tuple[Operand, ...]:
+        shape: list[Operand] = list(self.whole.type.shape)
+        for axis, kept in self.kept.items():
+            shape[axis] = self.length_of(kept)
+        return tuple(shape)
+
+    @staticmethod
+    def length_of(kept: Kept) -> Operand:
+        """The number of selected entries, by a guard."""
+        return int(kept.count())
+
+    def settled(self) -> Operand:
+        """The array that NumPy makes at this point; a guard on each mask."""
+        positions = np.arange(self.whole.type.size).reshape(self.whole.type.shape)
+        for axis, kept in self.kept.items():
+            positions = np.compress(kept.mask._recorder.observe(kept.mask, "array"), positions, axis)
+        return self._gathered(positions)
+
+    def _gathered(self, positions: Operand) -> Operand:
+        """The entries at flat positions, sharing memory with these."""
+
+        def read(base: Operand) -> Operand:
+            # NumPy's result is a new array, laid out row by row.
+            return GATHER(base, positions) if is_tracked(base) else np.zeros(np.shape(positions))
+
+        return read(self.whole)._as_view(self.whole, read, lambda base, part: put(base, part, positions))
+
+    def _along(self, places: Operand, axis: int) -> Operand:
+        """The entries at places along an axis, which are selected there."""
+        spread = np.reshape(places, (-1, *[1] * (-1 - axis)))
+        return self._gathered(positions_along(self.whole.type.shape, spread, axis % self.ndim))
+
+    def mask_of(self, axes: Collection[int]) -> Operand:
+        """The masks of some axes together, in as many axes as the array has."""
+        found: Operand = None
+        for axis in axes:
+            mask = np.reshape(self.kept[axis].mask, (-1, *[1] * (-1 - axis)))
+            found = mask if found is None else found & mask
+        return found
+
+    def filled(self, value: Operand, axes: Collection[int] | None = None) -> Operand:
+        """The whole array with a value in place of the entries that are not selected along some axes."""
+        axes = self.kept if axes is None else axes
+        if not axes:
+            return self.whole
+        return np.where(self.mask_of(axes), self.whole, value if self.dtype.kind == "f" else self.dtype.type(value))
+
+    def with_kept(self, axis: int, whole: Operand, kept: Kept | None) -> CompressedArray:
+        """Other entries, and another selection along an axis."""
+        others = {k: v for k, v in self.kept.items() if k != axis}
+        return type(self)(whole, others if kept is None else {**others, axis: kept})
+
+    def packed(self, axis: int = -1) -> CompressedArray:
+        """The same entries, those selected along an axis moved to the front."""
+        kept = self.kept[axis]
+        if kept.length is not None:
+            return self
+        order = np.argsort(np.where(kept.mask, 0, 1), kind="stable")
+        return self.with_kept(axis, self._along(order, axis), Kept.first(np.sum(kept.mask), kept.extent))
+
+    # Python
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __iter__(self) -> Iterator[Operand]:
+        return iter(self.settled())
+
+    def __bool__(self) -> bool:
+        return bool(self.settled())
+
+    def __contains__(self, item: Operand) -> bool:
+        return bool(np.any(self == item))
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+
+    def __float__(self) -> float:
+        return float(self.settled())
+
+    def __int__(self) -> int:
+        return int(self.settled())
+
+    def __index__(self) -> int:
+        return self.settled().__index__()
+
+    def __repr__(self) -> str:
+        return f"<{self.whole!r}, of which data select entries along {[axis % self.ndim for axis in self.kept]}>"
+
+    def __str__(self) -> str:
+        return str(self.settled())
+
+    def __copy__(self) -> Operand:
+        return type(self)(functions.copy(self.whole), self.kept)
+
+    def __deepcopy__(self, _: object) -> Operand:
+        return self.__copy__()
+
+    def __reduce__(self) -> Operand:
+        return self.whole.__reduce__()
+
+    @property
+    def __array__(self) -> Callable[..., np.ndarray]:
+        return self.settled().__array__
+
+    # Parts
+
+    def __getitem__(self, index: Operand) -> Operand:
+        found = self._part(index)
+        return self.settled()[settled(index)] if found is None else found
+
+    def _part(self, index: Operand) -> Operand:
+        """A part that needs no guard; None for others."""
+        entries = list(index) if type(index) is tuple else [index]
+        masks = [k for k, entry in enumerate(entries) if is_mask(entry) or (type(entry) is type(self) and entry.dtype == BOOL)]
+        if not masks:
+            return self._basic(entries)
+        (place, *more) = masks
+        if more or any(entry is None or type(entry) not in (slice, int) for k, entry in enumerate(entries) if k != place):
+            return None
+        if any(type(entry) is int for entry in entries) and any(type(entry) is slice for entry in entries):
+            return None
+        rest: Operand = self._basic([_ALL if k == place else entry for k, entry in enumerate(entries)])
+        if rest is None or type(rest) is not type(self):
+            return None
+        return rest._masked(entries[place], sum(type(entry) is slice for entry in entries[:place]) - rest.ndim)
+
+    def _masked(self, index: Operand, axis: int) -> Operand:
+        """A copy of the entries that one more mask selects along an axis."""
+        kept = self.kept.get(axis)
+        if type(index) is type(self):
+            if kept is None or index.ndim != 1:
+                return None
+            ours, given = aligned([(self, axis), (index, -1)])
+            if ours is None:
+                return None
+            mask = ours.kept[axis].mask & given.whole
+        elif kept is not None or index.type.shape != (self.whole.type.shape[axis],):
+            return None
+        else:
+            ours, mask = self, functions.copy(index)
+        return ours.with_kept(axis, functions.copy(ours.whole), Kept(mask))
+
+    def _basic(self, entries: list[Operand]) -> Operand:
+        """A part by slices, positions and new axes; None for other indices."""
+        used = [k for k, entry in enumerate(entries) if entry is not None]
+        if any(entry is Ellipsis for entry in entries) or len(used) > self.ndim:
+            return None
+        entries = entries + [_ALL] * (self.ndim - len(used))
+        used = [k for k, entry in enumerate(entries) if entry is not None]
+        made: Operand = self
+        for axis in range(-self.ndim, 0):
+            key = entries[used[axis]]
+            if axis in self.kept and not (type(key) is slice and key == _ALL):
+                made = made._slice(axis, key) if type(key) is slice else made._entry(axis, key) if _is_position(key) else None
+            elif axis not in self.kept and type(key) is slice and key.step in (None, 1) and (is_tracked(key.start) or is_tracked(key.stop)):
+                made = made._cut(axis, key.start, key.stop, made.whole.type.shape[axis])
+            else:
+                continue
+            if made is None:
+                return None
+            entries[used[axis]] = _ALL if type(key) is slice else 0
+        if not all(type(entry) in (slice, int, type(None)) for entry in entries):
+            return None
+        if all(type(entry) is slice and entry == _ALL for entry in entries):
+            return type(self)(made.whole[...], made.kept) if made is self else made
+        if not made.kept and self.ndim == 1 and entries == [0]:
+            return made.whole[0]
+        whole = made.whole[tuple(entries)]
+        behind = {axis: sum(type(entry) is not int for entry in entries[used[axis] + 1 :]) for axis in made.kept}
+        return type(self)(whole, {-1 - behind[axis]: kept for axis, kept in made.kept.items()}) if made.kept else whole
+
+    def _slice(self, axis: int, key: slice) -> CompressedArray | None:
+        """The entries of a slice along an axis; None for what needs a guard."""
+        kept, before = self.kept[axis], (_ALL,) * (axis % self.ndim)
+        if (key.start, key.stop, key.step) == (None, None, -1):
+            return self.with_kept(axis, self.whole[(*before, key)], Kept(kept.mask[::-1]))
+        if key.step not in (None, 1) or not all(end is None or _is_position(end) for end in (key.start, key.stop)):
+            return None
+        made = self.packed(axis)
+        return made._cut(axis, key.start, key.stop, made.kept[axis].count())
+
+    def _cut(self, axis: int, start: Operand, stop: Operand, count: Operand) -> CompressedArray:
+        """The entries from start to stop along an axis, of which the first `count` exist."""
+        n, before = self.whole.type.shape[axis], (_ALL,) * (axis % self.ndim)
+        made = self
+        if stop is not None:
+            if type(stop) is int:
+                made = self.with_kept(axis, self.whole[(*before, slice(stop) if stop >= 0 else slice(max(n + stop, 0)))], None)
+                count = np.minimum(count, stop) if stop >= 0 else np.maximum(count - -stop, 0)
+            else:
+                count = np.maximum(np.minimum(np.where(stop < 0, stop + count, stop), count), 0)
+            n = made.whole.type.shape[axis]
+        if type(start) is int and start >= 0:
+            made = made.with_kept(axis, made.whole[(*before, slice(start, None))], None)
+            count = np.maximum(count - start, 0)
+        elif start is not None:
+            all_of_it = self.kept[axis].count() if axis in self.kept else self.whole.type.shape[axis]
+            first = np.clip(np.where(start < 0, start + all_of_it, start), 0, n)
+            most = min(n, -start) if type(start) is int and stop is None else n
+            made = made.with_kept(axis, made._along(np.minimum(first + np.arange(most), max(n - 1, 0)), axis), None)
+            count = np.maximum(count - first, 0)
+        return made.with_kept(axis, made.whole, Kept.first(count, made.whole.type.shape[axis]))
+
+    def _entry(self, axis: int, key: Operand) -> CompressedArray:
+        """The entry at a position along an axis, which may be data, as an axis of length 1."""
+        kept = self.kept[axis]
+        if kept.length is None and type(key) is int and key in (0, -1):
+            raise_where(~np.any(kept.mask), _OUTSIDE)
+            place = np.argmax(kept.mask) if key == 0 else kept.extent - 1 - np.argmax(kept.mask[::-1])
+            return self.with_kept(axis, self._along(place, axis), None)
+        made = self.packed(axis)
+        count = made.kept[axis].count()
+        place = np.where(key < 0, key + count, key)
+        raise_where((place < 0) | (place >= count), _OUTSIDE)
+        return made.with_kept(axis, made._along(np.clip(place, 0, kept.extent - 1), axis), None)
+
+    def __setitem__(self, index: Operand, value: Operand) -> None:
+        of_bools: Operand = index if type(index) is type(self) and index.dtype == BOOL else None
+        if index is Ellipsis or (type(index) is slice and index == _ALL):
+            there, new = True, self._given(value)
+        elif of_bools is not None:
+            kept = self.kept.get(-self.ndim)
+            chosen = None if kept is None or not are_alike(of_bools.kept[-1], kept) else self._masked(of_bools, -self.ndim)
+            new = None if chosen is None else chosen._given(value)
+            there = None if chosen is None else chosen.mask_of([-self.ndim])
+        elif self.ndim == 1 and np.shape(value) == () and (_is_position(index) or type(index) is slice):
+            there, new = self._within(index), value
+        else:
+            entries = list(index) if type(index) is tuple else [index]
+            masks = [k for k, entry in enumerate(entries) if type(entry) is type(self)]
+            # A part of one entry shares memory, where the entry would be a number.
+            one = [None] if all(map(_is_position, entries)) and len(entries) == self.ndim else []
+            rest = self._basic([_ALL if k in masks else entry for k, entry in enumerate(entries)] + one)
+            if rest is None or len(masks) > 1:
+                self.settled()[settled(index)] = settled(value)
+            else:
+                rest[entries[masks[0]] if masks else ...] = value
+            return
+        if there is None or new is None:
+            self.settled()[settled(index)] = settled(value)
+        else:
+            self.whole[...] = new if there is True else np.where(there, new, self.whole)
+
+    def _given(self, value: Operand) -> Operand:
+        """Values for these entries in the shape of the whole; None if lengths are not known to agree."""
+        if type(value) is not type(self):
+            shape = np.shape(value)
+            return value if all(-axis > len(shape) or shape[axis] == 1 for axis in self.kept) else None
+        if all(axis in self.kept and are_alike(kept, self.kept[axis]) for axis, kept in value.kept.items()):
+            return value.whole
+        return None
+
+    def _within(self, key: Operand) -> Operand:
+        """The places of a position or slice of one axis; None for others."""
+        kept = self.kept[-1]
+        count, rank = kept.count(), np.arange(kept.extent) if kept.length is not None else np.cumsum(kept.mask) - 1
+        if type(key) is not slice:
+            place = np.where(key < 0, key + count, key)
+            raise_where((place < 0) | (place >= count), _OUTSIDE)
+            return kept.mask & (rank == place)
+        if key.step not in (None, 1) or not all(end is None or _is_position(end) for end in (key.start, key.stop)):
+            return None
+        start, stop = (end if end is None else np.where(end < 0, count + end, end) for end in (key.start, key.stop))
+        there = kept.mask if start is None else kept.mask & (rank >= start)
+        return there if stop is None else there & (rank < stop)
+
+    # Hooks of tracked arrays
+
+    def read_from(self, array: Operand, index: Operand) -> Operand:
+        """array[index], where the index has compressed arrays: of positions, as np.nonzero gives them."""
+        parts = index if type(index) is tuple else (index,)
+        if all((type(part) is type(self) and part.dtype.kind == "i") or _is_position(part) for part in parts):
+            filled = [type(self)(part.filled(0), part.kept) if type(part) is type(self) else part for part in parts]
+            behind = array.ndim - len(parts)
+            found = elementwise(lambda *places: array[places if type(index) is tuple else places[0]], filled, behind)
+            if found is not None:
+                return found
+        return array[settled(index)]
+
+    def written_at(self, array: Operand, index: Operand) -> Operand:
+        through: Operand = index if type(index) is type(self) and index is not self else None
+        if through is not None:
+            return through.written_through(array, index, self)
+        made = functions.copy(array)
+        entries = list(index) if type(index) is tuple else [index]
+        given = type(self).selected(array, index)
+        if given is not None and given._given(self) is not None:
+            (place,) = (k for k, entry in enumerate(entries) if is_mask(entry))
+            mask = entries[place]
+            there = (*entries[:place], *[_ALL] * mask.ndim, *entries[place + 1 :])
+            part = made[there]
+            behind = part.ndim - mask.ndim - sum(type(entry) is slice for entry in entries[:place])
+            spread, values = functions.reshape(mask, (*mask.shape, *[1] * behind)), functions.reshape(self.whole, part.shape)
+            made[there] = np.where(spread, values, part)
+        else:
+            made[settled(index)] = self.settled()
+        return made
+
+    def written_through(self, array: Operand, index: Operand, value: Operand) -> Operand:
+        if index is self and self.ndim == 1 and array.shape == self.whole.type.shape and self._are_places():
+            new = self._given(value) if type(value) is type(self) or np.shape(value) == () else None
+            if new is not None:
+                return np.where(self.kept[-1].mask, new, array)
+        made = functions.copy(array)
+        made[settled(index)] = settled(value)
+        return made
+
+    def _are_places(self) -> bool:
+        """True for the places that the mask selects."""
+        recorder = self.whole._recorder
+        return recorder.is_constant(self.whole._id) and np.array_equal(self.whole._value, np.arange(self.kept[-1].extent))
+
+    # NumPy's protocols
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand, **kwargs: Operand) -> Operand:
+        out = kwargs.get("out")
+        if method == "__call__" and out is not None and len(out) == 1 and type(out[0]) is type(self) and len(kwargs) == 1:
+            out[0][...] = ufunc(*inputs)
+            return out[0]
+        if method == "__call__" and not kwargs:
+            if ufunc is np.matmul:
+                found = product(*inputs)
+            else:
+                found = elementwise(ufunc, inputs) if ufunc.signature is None else None
+            if found is not None:
+                return found
+        elif method == "reduce" and ufunc in REDUCED and len(inputs) == 1 and set(kwargs) <= {"axis", "keepdims"}:
+            found = REDUCED[ufunc](inputs[0], **{"axis": 0, **kwargs})
+            if found is not None:
+                return found
+        return getattr(ufunc, method)(*map(settled, inputs), **{key: settled(value) for key, value in kwargs.items()})
+
+    def __array_function__(
+        self, function: Callable[..., Operand], types: Collection[type], args: tuple[Operand, ...], kwargs: dict[str, Operand]
+    ) -> Operand:
+        found = _called(FUNCTIONS.get(function), args, kwargs)
+        return function(*settled(args), **{key: settled(value) for key, value in kwargs.items()}) if found is None else found
+
+    def __getattr__(self, name: str) -> Operand:
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        own = METHODS.get(name)
+        if own is None:
+            return getattr(self.settled(), name)
+
+        def method(*args: Operand, **named: Operand) -> Operand:
+            found = _called(own, (self, *args), named)
+            return getattr(self.settled(), name)(*settled(args), **named) if found is None else found
+
+        return method
+
+    def astype(self, dtype: DTypeLike, *args: Operand, **named: Operand) -> Operand:
+        return type(self)(self.whole.astype(dtype, *args, **named), self.kept)
+
+    def copy(self, order: str = "C") -> Operand:
+        return self.__copy__()
+
+    def reshape(self, *shape: Operand, order: str = "C") -> Operand:
+        wanted = tuple(shape[0]) if len(shape) == 1 and type(shape[0]) in (tuple, list) else shape
+        long = [k for k, extent in enumerate(wanted) if not (type(extent) is int and extent == 1)]
+        if self.ndim == 1 and len(long) == 1:
+            extent = wanted[long[0]]
+            if (type(extent) is int and extent == -1) or (is_tracked(extent) and is_same_length(extent, self.kept[-1].count())):
+                return self[tuple(_ALL if k in long else None for k in range(len(wanted)))]
+        return self.settled().reshape(*shape, order=order)
+
+    def ravel(self, order: str = "C") -> Operand:
+        return self if self.ndim == 1 else self.settled().ravel(order)
+
+    def flatten(self, order: str = "C") -> Operand:
+        return self.__copy__() if self.ndim == 1 else self.settled().flatten(order)
+
+    def sort(self, axis: int = -1, kind: object = None, order: object = None, *, stable: object = None) -> None:
+        if self.ndim > 1:
+            self.settled().sort(axis)
+            return
+        rank = np.cumsum(self.kept[-1].mask) - 1
+        self.whole[...] = np.take(sort(self).whole, rank, mode="clip")
+
+
+def _called(own: Callable[..., Operand] | None, args: tuple[Operand, ...], named: dict[str, Operand]) -> Operand:
+    """The result of a function of compressed arrays; None if it needs settled ones."""
+    if own is None:
+        return None
+    try:
+        return own(*args, **named)
+    except TypeError:  # arguments that only NumPy's function knows
+        return None
+
+
+def is_mask(index: Operand) -> bool:
+    """True for an array of bools that is data, as an index."""
+    return type(index) is TrackedArray and index.type.dtype == BOOL and bool(index.type.shape)
+
+
+def _is_position(key: Operand) -> bool:
+    return type(key) is int or (type(key) is TrackedArray and not key.type.shape and key.type.dtype.kind == "i")

@@ -1,0 +1,458 @@
+"""NumPy's functions of compressed arrays: entry by entry, or of all entries with the others filled or left out.
+
+Each returns None for arguments that need the masks at this point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from ...base.current_recording import current_recorder
+from ...ir.instruction import BOOL, CONSTANT, GUARD, INPUT, Computes, Operand, is_tracked
+from ...numpy_api.joining import as_value
+from ...numpy_api.kinds import Axis
+from ...numpy_api.reducing import axes_of
+
+# Maximum number of instructions compared to tell whether two values are equal.
+_MOST_COMPARED = 64
+
+
+def is_compressed(value: Operand) -> bool:
+    return issubclass(type(value), Computes)
+
+
+def raise_where(condition: Operand, error: Callable[[], Exception]) -> None:
+    """Raise an error where a condition holds; by a guard, if no other way is known."""
+    recorder = current_recorder()
+    if recorder.raise_where is not None:
+        recorder.raise_where(condition, error)
+    elif condition:
+        raise error()
+
+
+def settled(value: Operand) -> Operand:
+    """A value with plain NumPy's arrays in place of compressed ones."""
+    if is_compressed(value):
+        return value.settled()
+    return type(value)(map(settled, value)) if type(value) in (list, tuple) else value
+
+
+# Lengths
+
+
+def are_alike(a: Operand, b: Operand) -> bool:
+    """True if two selections are known to be of the same places."""
+    return a is b or _is_same(a.mask, b.mask)
+
+
+def _is_same(a: Operand, b: Operand) -> bool:
+    """True if two tracked values are known to be equal, as the same operations compute them."""
+    if a.type != b.type or b._recorder is not a._recorder:
+        return False
+    instructions, pending, left = a._recorder.instructions, [(a._id, b._id)], _MOST_COMPARED
+    while pending:
+        first, second = pending.pop()
+        if first == second:
+            continue
+        one, other, left = instructions[first], instructions[second], left - 1
+        if left < 0 or one.op is not other.op or one.op in (INPUT, GUARD) or one.type != other.type or len(one.inputs) != len(other.inputs):
+            return False
+        if not (_is_same_array(one.params, other.params) if one.op is CONSTANT else one.params == other.params):
+            return False
+        pending += zip(one.inputs, other.inputs)
+    return True
+
+
+def _is_same_array(one: Sequence[Operand], other: Sequence[Operand]) -> bool:
+    return one is other or np.array_equal(one[0], other[0])
+
+
+def aligned(parts: Sequence[tuple[Operand, int]]) -> list[Operand]:
+    """Arrays whose lengths along the given axes agree, entry beside entry; Nones if that is not known."""
+    first = parts[0][0].kept[parts[0][1]]
+    if all(are_alike(first, array.kept[axis]) for array, axis in parts):
+        return [array for array, _ in parts]
+    made = [(array.packed(axis), axis) for array, axis in parts]
+    lengths = [array.kept[axis].length for array, axis in made]
+    if not all(is_same_length(lengths[0], length) for length in lengths[1:]):
+        return [None] * len(parts)
+    shortest = min((array.kept[axis] for array, axis in made), key=lambda kept: kept.extent)
+    found = []
+    for array, axis in made:
+        before = (slice(None),) * (axis % array.ndim)
+        whole = array.whole if array.kept[axis].extent == shortest.extent else array.whole[(*before, slice(shortest.extent))]
+        found.append(array.with_kept(axis, whole, shortest))
+    return found
+
+
+def is_same_length(a: Operand, b: Operand) -> bool:
+    """True if two lengths are equal: by the same operations, or by a guard."""
+    if not (is_tracked(a) and is_tracked(b)):
+        return bool(a == b)
+    return _is_same(a, b) or bool(a == b)
+
+
+def of_full_length(value: Operand, axis: int, like: Operand) -> Operand:
+    """An array as a compressed one of which everything is selected along an axis."""
+    if not is_compressed(value):
+        value = as_value(value)
+        value = type(like)(value if is_tracked(value) else current_recorder().tracked_constant(value), {})
+    extent = value.whole.type.shape[axis]
+    kind: Operand = type(next(iter(like.kept.values())))
+    return value.with_kept(axis, value.whole, kind.first(extent, extent))
+
+
+def broadcast(values: Sequence[Operand]) -> tuple[list[Operand], dict[int, Operand]] | None:
+    """Operands of equal lengths in place of compressed arrays, and what is kept of the result; None if lengths may differ."""
+    operands, kept = list(values), {}
+    for axis in sorted({axis for value in values if is_compressed(value) for axis in value.kept}):
+        places = [k for k, value in enumerate(operands) if is_compressed(value) and axis in value.kept]
+        for k, value in enumerate(operands):
+            shape = value.whole.type.shape if is_compressed(value) else np.shape(value)
+            if k not in places and len(shape) >= -axis and shape[axis] != 1:
+                operands[k] = of_full_length(value, axis, operands[places[0]])
+                places.append(k)
+        found = aligned([(operands[k], axis) for k in places])
+        if found[0] is None:
+            return None
+        for k, value in zip(places, found):
+            operands[k] = value
+        kept[axis] = found[0].kept[axis]
+    return [value.whole if is_compressed(value) else value for value in operands], kept
+
+
+# Elementwise functions
+
+
+def elementwise(function: Callable[..., Operand], args: Sequence[Operand], behind: int = 0, **named: Operand) -> Operand:
+    """A function of entries; None where lengths are not known to agree.
+
+    Args:
+        behind: how many axes the function adds at the end.
+    """
+    like: Operand = next((value for value in args if is_compressed(value)), None)
+    found = None if like is None or any(map(is_compressed, named.values())) else broadcast(args)
+    if found is None:
+        return None
+    with np.errstate(all="ignore"):  # of entries that NumPy does not compute
+        made = function(*found[0], **named)
+    kept = {axis - behind: value for axis, value in found[1].items()}
+    make: Operand = type(like)
+    return tuple(make(part, kept) for part in made) if type(made) is tuple else make(made, kept)
+
+
+def _by_entries(function: Callable[..., Operand]) -> Callable[..., Operand]:
+    return lambda *args, **named: elementwise(function, args, **named)
+
+
+def _of_vectors(function: Callable[..., Operand]) -> Callable[..., Operand]:
+    """A function that is only known for one axis."""
+    return lambda a, *args, **named: function(a, *args, **named) if is_compressed(a) and a.ndim == 1 else None
+
+
+# Reductions
+
+
+def _reduction(function: Callable[..., Operand], fills: Callable[[np.dtype], Operand] | None = None) -> Callable[..., Operand]:
+    """A reduction by NumPy's where=; or, for extrema, of entries in which the others are filled."""
+
+    def reduced(a: Operand, axis: Axis = None, *, keepdims: bool = False, **named: Operand) -> Operand:
+        if not is_compressed(a) or any(map(is_compressed, named.values())):
+            return None
+        gone = [k - a.ndim for k in axes_of(axis, a.ndim)]
+        over = [k for k in a.kept if k in gone]
+        if fills is None:
+            where = {"where": np.broadcast_to(a.mask_of(over), a.whole.type.shape)} if over else {}
+            made = function(a.whole, axis=tuple(gone), keepdims=keepdims, **where, **named)
+        else:
+            if "initial" not in named:
+                name = f"zero-size array to reduction operation {function.__name__} which has no identity"
+                for k in over:
+                    raise_where(~np.any(a.kept[k].mask), partial(ValueError, name))
+            made = function(a.filled(fills(a.dtype), over), axis=tuple(gone), keepdims=keepdims, **named)
+        left = {k if keepdims else k + sum(g > k for g in gone): kept for k, kept in a.kept.items() if k not in gone}
+        return type(a)(made, left) if left else made
+
+    return reduced
+
+
+def _least(dtype: np.dtype) -> Operand:
+    return False if dtype == BOOL else -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def _largest(dtype: np.dtype) -> Operand:
+    return True if dtype == BOOL else np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+_sum, _max, _min = _reduction(np.sum), _reduction(np.max, _least), _reduction(np.min, _largest)
+
+
+def _position(largest: bool) -> Callable[..., Operand]:
+    def position(a: Operand, axis: Axis = None) -> Operand:
+        name, mask = "argmax" if largest else "argmin", a.kept[-1].mask
+        raise_where(~np.any(mask), partial(ValueError, f"attempt to get {name} of an empty sequence"))
+        place = (np.argmax if largest else np.argmin)(a.filled((_least if largest else _largest)(a.dtype)))
+        return np.maximum(np.take(np.cumsum(mask), place) - 1, 0)
+
+    return _of_vectors(position)
+
+
+def _average(a: Operand, axis: Axis = None, weights: Operand = None) -> Operand:
+    if weights is None:
+        return METHODS["mean"](a, axis)
+    return np.sum(a * weights) / np.sum(weights) if np.ndim(a) == np.ndim(weights) == 1 else None
+
+
+def _norm(x: Operand, ord: Operand = None) -> Operand:
+    return np.linalg.norm(x.filled(0.0), ord) if ord in (None, 1, 2, np.inf) else None
+
+
+# Order
+
+
+def sort(a: Operand, axis: int | None = -1) -> Operand:
+    """Entries in order; a NaN, which NumPy sorts last, fills the rest."""
+    if a.ndim > 1:
+        return None
+    kept = a.kept[-1]
+    whole = np.sort(a.filled(np.nan if a.dtype.kind == "f" else _largest(a.dtype)))
+    return type(a)(whole, {-1: type(kept).first(kept.count(), kept.extent)})
+
+
+def _quantile(a: Operand, q: Operand, axis: Axis = None) -> Operand:
+    """np.quantile by linear interpolation."""
+    q = np.asarray(q, float)
+    if not is_compressed(a) or a.ndim > 1 or a.dtype.kind != "f" or not np.all((q >= 0) & (q <= 1)):
+        return None
+    mask = a.kept[-1].mask
+    raise_where(~np.any(mask), partial(IndexError, "index -1 is out of bounds for axis 0 with size 0"))
+    ordered = sort(a).whole
+    place = q * (np.sum(np.where(mask, 1.0, 0.0)) - 1.0)
+    lower = np.floor(place)
+    below = np.take(ordered, lower.astype(np.int64), mode="clip")
+    above = np.take(ordered, np.ceil(place).astype(np.int64), mode="clip")
+    found = below + (above - below) * (place - lower)
+    return np.where(np.any(np.isnan(a.filled(0.0))), np.nan, found)
+
+
+def _median(a: Operand, axis: Axis = None) -> Operand:
+    if a.dtype.kind != "f":
+        return None
+    ordered, count = sort(a).whole, a.kept[-1].count()
+    middle = (np.take(ordered, (count - 1) // 2, mode="clip") + np.take(ordered, count // 2, mode="clip")) * 0.5
+    is_missing = np.any(np.isnan(a.filled(0.0))) | (count == 0)
+    return np.where(is_missing, np.nan, middle)
+
+
+def _cumulative(function: Callable[..., Operand], neutral: Operand) -> Callable[..., Operand]:
+    def accumulated(a: Operand, axis: int | None = None) -> Operand:
+        counted = a.astype(np.int64) if a.dtype == BOOL else a
+        return type(a)(function(counted.filled(neutral)), a.kept)
+
+    return _of_vectors(accumulated)
+
+
+def _diff(a: Operand, n: int = 1, axis: int = -1) -> Operand:
+    if n < 0:
+        return None
+    for _ in range(n):
+        a = a[1:] - a[:-1] if a.dtype != BOOL else a[1:] != a[:-1]
+    return a
+
+
+# Products and joins
+
+
+def product(a: Operand, b: Operand) -> Operand:
+    """a @ b for vectors and matrices; None where lengths are not known to agree."""
+    dims = np.ndim(a), np.ndim(b)
+    if not set(dims) <= {1, 2}:
+        return None
+    inner = -1, -2 if dims[1] == 2 else -1
+    is_inner = [is_compressed(v) and axis in v.kept for v, axis in zip((a, b), inner)]
+    if any(is_inner):
+        if not all(is_inner):
+            a, b = (v if known else of_full_length(v, axis, b if is_inner[1] else a) for v, axis, known in zip((a, b), inner, is_inner))
+        a, b = aligned([(a, inner[0]), (b, inner[1])])
+        if a is None:
+            return None
+    kept = {}
+    if is_compressed(a) and -2 in a.kept:
+        kept[-2 if dims[1] == 2 else -1] = a.kept[-2]
+    if is_compressed(b) and dims[1] == 2 and -1 in b.kept:
+        kept[-1] = b.kept[-1]
+    like = a if is_compressed(a) else b
+    left, right = (v if not is_compressed(v) else v.filled(0.0, [axis] if any(is_inner) else []) for v, axis in zip((a, b), inner))
+    return type(like)(left @ right, kept) if kept else left @ right
+
+
+def _dot(a: Operand, b: Operand) -> Operand:
+    return np.multiply(a, b) if not (np.ndim(a) and np.ndim(b)) else product(a, b)
+
+
+def _outer(a: Operand, b: Operand) -> Operand:
+    return a[:, None] * b[None, :] if np.ndim(a) == np.ndim(b) == 1 else None
+
+
+def _concatenate(arrays: Operand, axis: int = 0) -> Operand:
+    parts = [part if is_compressed(part) else as_value(part) for part in arrays]
+    like = next(part for part in parts if is_compressed(part))
+    axis = axis % like.ndim - like.ndim
+    others = {k for part in parts if is_compressed(part) for k in part.kept} - {axis}
+    if any(part.ndim != like.ndim for part in parts) or any(not is_compressed(part) or others - {*part.kept} for part in parts if others):
+        return None
+    kept = {}
+    for k in others:
+        parts = aligned([(part, k) for part in parts])
+        if parts[0] is None:
+            return None
+        kept[k] = parts[0].kept[k]
+    whole = np.concatenate([part.whole if is_compressed(part) else part for part in parts], axis=axis)
+    own = next((part.kept[axis] for part in parts if is_compressed(part) and axis in part.kept), None)
+    if own is not None:
+        kept[axis] = type(own)(np.concatenate([_mask(part, axis) for part in parts]))
+    return type(like)(whole, kept)
+
+
+def _mask(part: Operand, axis: int) -> Operand:
+    """What is selected along an axis: by default everything."""
+    if is_compressed(part) and axis in part.kept:
+        return part.kept[axis].mask
+    return np.ones((part.whole.type.shape if is_compressed(part) else part.shape)[axis], bool)
+
+
+def _append(arr: Operand, values: Operand, axis: int | None = None) -> Operand:
+    if axis is None:
+        return _concatenate([arr, np.ravel(values)]) if np.ndim(arr) == 1 else None
+    return _concatenate([arr, values], axis)
+
+
+def _hstack(tup: Operand) -> Operand:
+    return _concatenate(tup, 0 if all(np.ndim(part) == 1 for part in tup) else 1)
+
+
+def _vstack(tup: Operand) -> Operand:
+    return _concatenate([part[None, :] if np.ndim(part) == 1 else part for part in tup])
+
+
+def _stack(arrays: Operand, axis: int = 0) -> Operand:
+    """Stack vectors as rows or columns."""
+    if axis not in (0, 1, -1) or any(np.ndim(part) != 1 for part in arrays):
+        return None
+    return _concatenate([part[None, :] if axis == 0 else part[:, None] for part in _of_one_length(arrays)], axis)
+
+
+def _of_one_length(arrays: Operand) -> list[Operand]:
+    """Vectors entry beside entry, where that is known."""
+    found = aligned([(part, -1) for part in arrays]) if all(map(is_compressed, arrays)) else [None]
+    return list(arrays) if found[0] is None else found
+
+
+def _column_stack(tup: Operand) -> Operand:
+    return _concatenate([part[:, None] if np.ndim(part) == 1 else part for part in tup], 1)
+
+
+# Matrices
+
+
+def _square(a: Operand) -> Operand:
+    """A matrix with the unit matrix in place of rows and columns that are not selected; None if it may not be square."""
+    if not is_compressed(a) or a.ndim != 2 or {*a.kept} != {-1, -2} or not are_alike(a.kept[-1], a.kept[-2]):
+        return None
+    return np.where(a.mask_of(a.kept), a.whole, np.eye(a.kept[-1].extent))
+
+
+def _solve(a: Operand, b: Operand) -> Operand:
+    matrix, axis = _square(a), -1 if np.ndim(b) == 1 else -2
+    if matrix is None or not is_compressed(b) or axis not in b.kept or not are_alike(a.kept[-1], b.kept[axis]):
+        return None
+    return type(b)(np.linalg.solve(matrix, b.filled(0.0, [axis])), b.kept)
+
+
+def _lstsq(a: Operand, b: Operand, rcond: Operand = None) -> Operand:
+    """np.linalg.lstsq with more equations than unknowns; rows of zeros change nothing."""
+    rows = a.kept.get(-2) if is_compressed(a) and a.ndim == 2 and len(a.kept) == 1 else None
+    if rows is None or not is_compressed(b) or {*b.kept} != {-b.ndim} or not are_alike(rows, b.kept[-b.ndim]):
+        return None
+    if not rows.count() > a.whole.type.shape[1]:
+        return None
+    return np.linalg.lstsq(a.filled(0.0), b.filled(0.0), rcond)
+
+
+def _diag(v: Operand, k: int = 0) -> Operand:
+    """The diagonal of a matrix of which the same rows and columns are selected."""
+    if k or not is_compressed(v) or v.ndim != 2 or {*v.kept} != {-1, -2} or not are_alike(v.kept[-1], v.kept[-2]):
+        return None
+    return type(v)(np.diag(v.whole), {-1: v.kept[-1]})
+
+
+def _trace(a: Operand) -> Operand:
+    diagonal = _diag(a)
+    return None if diagonal is None else np.sum(diagonal)
+
+
+def _ix(*args: Operand) -> Operand:
+    """np.ix_ of masks, and of arrays of positions."""
+    places = [np.nonzero(part)[0] if part.dtype == BOOL else part for part in args]
+    if any(np.ndim(place) != 1 for place in places):
+        return None
+    return tuple(place[(*[None] * k, slice(None), *[None] * (len(args) - k - 1))] for k, place in enumerate(places))
+
+
+def _of_square(function: Callable[..., Operand], *, is_matrix: bool) -> Callable[..., Operand]:
+    def of_square(a: Operand) -> Operand:
+        matrix = _square(a)
+        made = None if matrix is None else function(matrix)
+        return type(a)(made, a.kept) if is_matrix and made is not None else made
+
+    return of_square
+
+
+def _expand_dims(a: Operand, axis: int) -> Operand:
+    return a[(*[slice(None)] * (axis % (a.ndim + 1)), None)] if type(axis) is int else None
+
+
+def _like(function: Callable[..., Operand]) -> Callable[..., Operand]:
+    return lambda a, *args, **named: type(a)(function(a.whole, *args, **named), a.kept)
+
+
+METHODS: dict[str, Callable[..., Operand]] = {
+    "sum": _sum, "prod": _reduction(np.prod), "mean": _reduction(np.mean), "var": _reduction(np.var), "std": _reduction(np.std),
+    "any": _reduction(np.any), "all": _reduction(np.all), "max": _max, "min": _min, "argmax": _position(True),
+    "argmin": _position(False), "cumsum": _cumulative(np.cumsum, 0), "cumprod": _cumulative(np.cumprod, 1), "dot": _dot,
+    "round": _by_entries(np.round), "clip": _by_entries(np.clip),
+}  # fmt: skip
+
+REDUCED: dict[np.ufunc, Callable[..., Operand]] = {
+    np.add: _sum, np.multiply: METHODS["prod"], np.maximum: _max, np.minimum: _min, np.logical_and: METHODS["all"],
+    np.logical_or: METHODS["any"],
+}  # fmt: skip
+
+FUNCTIONS: dict[Operand, Callable[..., Operand]] = {
+    **{getattr(np, name): function for name, function in METHODS.items()},
+    **{
+        function: _by_entries(function)
+        for function in (np.where, np.clip, np.around, np.nan_to_num, np.sinc, np.i0, np.isclose, np.real, np.fix)
+    },
+    np.interp: lambda x, xp, fp, **named: elementwise(lambda v: np.interp(v, xp, fp, **named), (x,)),
+    np.searchsorted: lambda a, v, **named: elementwise(lambda w: np.searchsorted(a, w, **named), (v,)),
+    np.amax: _max, np.amin: _min, np.ptp: lambda a, axis=None: _max(a, axis) - _min(a, axis),
+    np.count_nonzero: lambda a, axis=None: _sum(a != 0, axis), np.average: _average,
+    np.linalg.norm: _of_vectors(_norm), np.sort: sort, np.median: _of_vectors(_median), np.quantile: _quantile,
+    np.percentile: lambda a, q, axis=None: _quantile(a, np.asarray(q, float) / 100.0, axis), np.diff: _of_vectors(_diff), np.dot: _dot,
+    np.inner: lambda a, b: _dot(a, b) if np.ndim(a) == np.ndim(b) == 1 else None,
+    np.vdot: lambda a, b: _dot(a, b) if np.ndim(a) == np.ndim(b) == 1 else None, np.outer: _outer,
+    np.concatenate: _concatenate, np.append: _append, np.hstack: _hstack, np.vstack: _vstack, np.stack: _stack,
+    np.column_stack: _column_stack, np.linalg.solve: _solve, np.linalg.cholesky: _of_square(np.linalg.cholesky, is_matrix=True),
+    np.linalg.lstsq: _lstsq, np.diag: _diag, np.diagonal: _diag, np.trace: _trace, np.ix_: _ix,
+    np.linalg.inv: _of_square(np.linalg.inv, is_matrix=True), np.linalg.slogdet: _of_square(np.linalg.slogdet, is_matrix=False),
+    np.linalg.det: _of_square(np.linalg.det, is_matrix=False),
+    np.flip: _of_vectors(lambda m: m[::-1]), np.copy: lambda a: a.__copy__(), np.ravel: lambda a: a.ravel(),
+    np.reshape: lambda a, shape: a.reshape(shape), np.expand_dims: _expand_dims,
+    np.transpose: lambda a: a.T, np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a: a.size,
+    np.zeros_like: _like(np.zeros_like), np.ones_like: _like(np.ones_like), np.full_like: _like(np.full_like),
+    np.empty_like: _like(np.zeros_like), np.compress: lambda condition, a: a[condition] if a.ndim == 1 else None,
+}  # fmt: skip
