@@ -140,7 +140,9 @@ def _not_written(part: TrackedArray, array: TrackedArray, plain: np.ndarray) -> 
     def write(*_: Object) -> Object:
         raise shown_by_data()
 
-    part._view = part._view._replace(write=write)
+    view = part._view
+    assert view is not None, "of a part that shares memory"
+    part._view = view._replace(write=write)
     return part
 
 
