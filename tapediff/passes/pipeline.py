@@ -17,7 +17,6 @@ from .parts.elementwise_by_parts import elementwise_by_parts
 from .parts.join_parts import join_parts
 from .parts.regular_positions import regular_positions
 from .parts.rows_apart import rows_apart
-from .rolling.alike.alike_writes import alike_writes
 from .rolling.growing_arrays import growing_arrays
 from .rolling.reads_by_position import reads_by_position
 from .simplify.added_to_writes import added_to_writes
@@ -51,7 +50,6 @@ class Stage(NamedTuple):
 # Before Python loops are rolled.
 STRAIGHTEN = (
     Stage(dead_code, "the next passes have less to read"),
-    Stage(alike_writes, "iterations become isomorphic, although positions repeat in some"),
     Stage(regular_positions, "slices can be forwarded, and their cotangents are slices"),
     Stage(forward_writes, "a repeated body is found by its values, not through versions of an array that it fills"),
     Stage(dead_code, "array versions without readers"),
