@@ -17,8 +17,6 @@ from ...ir.tape import Tape
 from ...ops.arrays.indexing import GATHER, PUT, are_distinct
 from ...ops.arrays.shape import BROADCAST
 from ...passes.pipeline import run_passes
-from ...passes.simplify.diagonal_products import diagonal_products
-from ...passes.simplify.unit_vectors import unit_vectors_by_index
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.caught_errors import refusals_forgotten
 from ...recording.recorder import Recorder
@@ -269,7 +267,7 @@ def _matrix_tape(
     mapped = mapped_rows(product, first, sweeps.count, kept)
     starts = np.cumsum([0, *(t.size for t in seeded)])
     mapped = with_constants(mapped, first, [sweeps.seeds(a, t) for a, t in zip(starts, seeded)])
-    mapped = run_passes(diagonal_products(run_passes(mapped)))
+    mapped = run_passes(mapped)
 
     def recorded(recorder: Recorder) -> Tape:
         found: list[Operand] = [TrackedArray(recorder, i, None, mapped.instructions[i].type) for i in mapped.outputs[kept:]]
@@ -283,7 +281,7 @@ def _matrix_tape(
         return finished(recorder, [*mapped.outputs[:kept], *(block._id for block in blocks)])
 
     found = continued(mapped).run(recorded)
-    return run_passes(replace(unit_vectors_by_index(found), active_inputs=tape.active_inputs))
+    return run_passes(replace(found, active_inputs=tape.active_inputs))
 
 
 def _dense_blocks(
