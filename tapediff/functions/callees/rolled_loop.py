@@ -11,7 +11,6 @@ from ...passes.loops.carries.split_carries import split_carries
 from ...passes.loops.carries.unread_carries import unread_carries
 from ...passes.loops.counted_loops import counted_loops
 from ...passes.loops.distribution.independent_iterations import independent_iterations
-from ...passes.loops.known_conditions import known_conditions
 from ...passes.loops.last_iterations.last_rows import last_rows
 from ...passes.loops.last_iterations.last_values import last_values
 from ...passes.loops.split_constants import split_constants
@@ -63,7 +62,7 @@ def _with_loops_prepared(tape: Tape) -> Tape:
         tape = tape if unread_carries.__name__ in settings.left_out else unread_carries(tape)
     tape = tape if alike_powers.__name__ in settings.left_out else alike_powers(tape)
     counted = tape if counted_loops.__name__ in settings.left_out else counted_loops(tape)
-    return last_values(known_conditions(counted))
+    return last_values(counted)
 
 
 def _straightened(tape: Tape) -> Tape:
