@@ -43,6 +43,15 @@ def test_calls_on_changing_paths_stay_in_native_code(verb, monkeypatch):
             np.testing.assert_array_equal(found, gradient)
 
 
+@pytest.mark.parametrize("merge", [True, False])
+def test_the_second_call_stays_in_native_code(merge, monkeypatch):
+    """The first call compiles the path and makes it known: the next one at this branch asks Python nothing."""
+    safe = td.GuardedTape(branching, merge=merge)
+    td.gradient(safe, np.array([1.0, 2.0]))
+    monkeypatch.setattr(Dispatch, "answer", None)
+    np.testing.assert_array_equal(td.gradient(safe, np.array([3.0, -1.0])), [6.0, -2.0])
+
+
 def test_what_the_function_raises_on_a_new_path_is_raised_once_with_its_line():
     """Recording happens below native code: the exception comes through it, and the function is not run again for it."""
     runs = []

@@ -54,7 +54,9 @@ class GuardedCalls(NativeCalls):
             return None
         from ..native.paths_call import vector_call
 
-        return vector_call(self, types[0].shape)[0].builtin()
+        call = vector_call(self, types[0].shape)[0]
+        call.learn(variant)
+        return call.builtin()
 
     @property
     def chooses_natively(self) -> bool:

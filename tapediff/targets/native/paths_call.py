@@ -16,7 +16,7 @@ from ...errors import StaleTape
 from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, ValueType
 from ...ir.pytree import TreeDef
 from ...ir.tape import Tape
-from .addressed_call import AddressedCall, copy_at
+from .addressed_call import copy_at
 from .errors import OtherResults, lost_error
 from .paths import Path, PathsCall, PathsTable
 from .signature import Kind, Signature
@@ -101,13 +101,15 @@ class AskingCall(PathsCall):
 def paths_call(
     tape: Owner, signature: Signature, kind: Kind, outputs: Sequence[ValueType], vectors: Sequence[ValueType] = (),
     result: Result | None = None,
-) -> AddressedCall:  # fmt: skip
+) -> AskingCall:  # fmt: skip
     """The call of a GuardedTape; with `result`, of its paths with that `result_of` their tapes."""
     native, key = tape._native_side(), (kind, signature.key, tuple(vectors), tuple(outputs), result)
-    return native.calls.get(key) or native.calls.setdefault(key, AskingCall(tape, signature, kind, vectors, outputs, result))
+    found = native.calls.get(key) or native.calls.setdefault(key, AskingCall(tape, signature, kind, vectors, outputs, result))
+    assert isinstance(found, AskingCall), "made here"
+    return found
 
 
-def vector_call(tape: Owner, shape: tuple[int, ...]) -> tuple[AddressedCall, Signature]:
+def vector_call(tape: Owner, shape: tuple[int, ...]) -> tuple[AskingCall, Signature]:
     """The call of value and gradient by a GuardedTape's only argument, a float64 array of this shape."""
     x = np.broadcast_to(0.0, shape)
     signature = Signature((x,), (False,), (x,), (0,), None)
