@@ -46,7 +46,7 @@ class Kernel:
     Attributes:
         tape: the tape that it runs.
         call: builtin function (*inputs, *output arrays) -> float; a complex number, guard + 1 and its outcome, when a
-            guard fails; an int status otherwise. See compiler.runtime.python_entry.
+            guard fails; an int status otherwise. See compiler.runtime.entries.python_entry.
         returns_value: True if the first output is a scalar that `call` returns instead of writing it to an array.
         address: the address of the native function.
         seconds: the compile time.

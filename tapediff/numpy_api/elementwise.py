@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy import asarray  # NumPy's own; see namespace.py
+from numpy import asarray  # NumPy's own; see numpy_namespace.py
 
 from ..errors import UnsupportedFunction
 from ..ir.instruction import BOOL, FLOAT64, Operand, is_tracked

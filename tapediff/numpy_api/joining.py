@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from operator import attrgetter, eq, itemgetter
 
 import numpy as np
-from numpy import asarray  # NumPy's own; see namespace.py
+from numpy import asarray  # NumPy's own; see numpy_namespace.py
 from numpy.typing import DTypeLike
 
 from ..base.current_recording import current_recorder

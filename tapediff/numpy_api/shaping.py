@@ -7,7 +7,7 @@ import operator
 from collections.abc import Sequence
 
 import numpy as np
-from numpy import asarray  # NumPy's own; see namespace.py
+from numpy import asarray  # NumPy's own; see numpy_namespace.py
 
 from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand

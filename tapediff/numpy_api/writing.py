@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy import asarray  # NumPy's own; see namespace.py
+from numpy import asarray  # NumPy's own; see numpy_namespace.py
 
 from ..base.byte_code import is_held_elsewhere
 from ..base.current_recording import current_recorder

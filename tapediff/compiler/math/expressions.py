@@ -16,7 +16,7 @@ def emit_expression(text: str, arguments: dict[str, Value]) -> Value:
     """Emit the instructions of an expression such as "exp(x) - 1.0".
 
     Args:
-        text: a Python expression in the names of the arguments and the vocabulary of vector_math.
+        text: a Python expression in the names of the arguments and of function_table.py.
         arguments: the value of each name; a parameter such as an exponent may be a Python number.
 
     Returns:

@@ -473,7 +473,7 @@ def path_is_taken(reason: Reason) -> bool:
 
 
 def condition_of(path: list[tuple[Operand, bool]]) -> Object:
-    """The condition of a path: True, or a tracked bool."""
+    """A tracked bool that holds where every test of a path has its outcome on it; True for a path without tests."""
     condition: Object = True
     for test, holds in path:
         condition = both(condition, test if holds else negated(test))
