@@ -477,10 +477,26 @@ def texts(x):
     return s
 
 
+def in_the_other_branch(x):
+    """Nothing catches the errors, and tests that fail lead to them."""
+    table = [0.5, 2.0]
+    if x[0] > 0:
+        rate = 1.0
+    else:
+        rate = table[int(abs(x[1]) * 1.5)]
+    if x[2] < 0.5:
+        rate += x[3]
+    elif x[4] > -0.5:
+        rate *= x[5]
+    else:
+        rate += math.sqrt(x[5] + 0.5)
+    return x[2] * rate
+
+
 ONE_RECORDING = [
     raised, square_roots, outside_of_loop, of_functions, nested, finally_everywhere, finally_that_returns, bare_raise, of_else, jumps, returns,
     tracked_errors, own_managers, suppressed, several_managers, asserted, out_of_range, integers, python_floats, state_of_objects, in_a_branch,
-    in_expressions, in_comprehensions, name_unbound, retried, validated, accounts, texts,
+    in_expressions, in_comprehensions, name_unbound, retried, validated, accounts, texts, in_the_other_branch,
 ]  # fmt: skip
 
 
