@@ -41,7 +41,7 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
         if type(choice) is Choice and (choice is holder or not isinstance(holder, dict)):
             each(choice, lambda v, c=choice: set_item(v if c is holder else holder, v if c is key else key, value))
             return
-    if kind is TrackedArray and type(value) is Choice:
+    if kind in (TrackedArray, Compressed) and type(value) is Choice:
         each(value, lambda v: set_item(holder, key, v))
         return
     if (method := users_method(kind, "__setitem__")) is not None:

@@ -328,7 +328,8 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             all_of_it = self.kept[axis].count() if axis in self.kept else self.whole.type.shape[axis]
             first = np.clip(np.where(start < 0, start + all_of_it, start), 0, n)
             most = min(n, -start) if type(start) is int and stop is None else n
-            made = made.with_kept(axis, made._along(np.minimum(first + np.arange(most), max(n - 1, 0)), axis), None)
+            # Different places, also of entries behind the last one: a write to the part must not reach one twice.
+            made = made.with_kept(axis, made._along((first + np.arange(most)) % max(n, 1), axis), None)
             count = np.maximum(count - first, 0)
         return made.with_kept(axis, made.whole, Kept.first(count, made.whole.type.shape[axis]))
 
@@ -348,7 +349,8 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
     def __setitem__(self, index: Operand, value: Operand) -> None:
         of_bools: Operand = index if type(index) is type(self) and index.dtype == BOOL else None
         if index is Ellipsis or (type(index) is slice and index == _ALL):
-            there, new = True, self._given(value)
+            # Of a part that shares memory, other entries belong to someone else.
+            there, new = True if self.whole._view is None else self.mask_of(self.kept), self._given(value)
         elif of_bools is not None:
             kept = self.kept.get(-self.ndim)
             chosen = None if kept is None or not are_alike(of_bools.kept[-1], kept) else self._masked(of_bools, -self.ndim)
