@@ -82,7 +82,7 @@ def test_logic_on_comparisons_reports_the_comparisons_underneath():
         ("guard", "greater", 1.0, 3.0, False), ("guard", "less", 2.0, 0.0, False), ("guard", "greater_equal", 4.0, 1.0, True),
     ]  # fmt: skip
     x = A([1.0, -0.25, 4.0])
-    for g in (lambda x: x[0] if np.any(x > 0) else x[1], lambda x: x[x > 0].sum(), lambda x: x[0] * int((x > 0).sum())):
+    for g in (lambda x: x[0] if np.any(x > 0) else x[1], lambda x: np.kron(x[x > 0], 1.0).sum(), lambda x: x[0] * int((x > 0).sum())):
         assert entries(g, x) == [("guard", "greater", -0.25, 0.0, False)]
     assert entries(lambda x: x[0] if (x > 0).sum() > 1 else x[1], x) == [
         ("guard", "greater", 2.0, 1.0, True), ("guard", "greater", -0.25, 0.0, False),

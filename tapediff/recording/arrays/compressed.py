@@ -246,6 +246,9 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         if not masks:
             return self._basic(entries)
         (place, *more) = masks
+        given: Operand = entries[place]
+        if len(entries) == 1 and type(given) is type(self) and given.ndim > 1 and (mask := self._mask_of_all(given)) is not None:
+            return type(self)(functions.copy(np.reshape(self.whole, (-1,))), {-1: Kept(np.reshape(mask, (-1,)))})
         if more or any(entry is None or type(entry) not in (slice, int) for k, entry in enumerate(entries) if k != place):
             return None
         if any(type(entry) is int for entry in entries) and any(type(entry) is slice for entry in entries):
@@ -353,9 +356,12 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             there, new = True if self.whole._view is None else self.mask_of(self.kept), self._given(value)
         elif of_bools is not None:
             kept = self.kept.get(-self.ndim)
-            chosen = None if kept is None or not are_alike(of_bools.kept[-1], kept) else self._masked(of_bools, -self.ndim)
+            is_own = kept is not None and of_bools.ndim == 1 and are_alike(of_bools.kept[-1], kept)
+            chosen = self._masked(of_bools, -self.ndim) if is_own else None
             new = None if chosen is None else chosen._given(value)
             there = None if chosen is None else chosen.mask_of([-self.ndim])
+            if np.shape(value) == () and (mask := self._mask_of_all(of_bools)) is not None:
+                there, new = mask, value
         elif self.ndim == 1 and np.shape(value) == () and (_is_position(index) or type(index) is slice):
             there, new = self._within(index), value
         else:
@@ -373,6 +379,14 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             self.settled()[settled(index)] = settled(value)
         else:
             self.whole[...] = new if there is True else np.where(there, new, self.whole)
+
+    def _mask_of_all(self, index: Operand) -> Operand:
+        """The entries that a mask of all axes selects of these; None for other masks."""
+        if index.ndim != self.ndim or index.whole.type.shape != self.whole.type.shape or {*index.kept} != {*self.kept}:
+            return None
+        if not all(are_alike(kept, self.kept[axis]) for axis, kept in index.kept.items()):
+            return None
+        return index.whole & self.mask_of(self.kept)
 
     def _given(self, value: Operand) -> Operand:
         """Values for these entries in the shape of the whole; None if lengths are not known to agree."""

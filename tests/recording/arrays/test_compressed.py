@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import warnings
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
+
+from .random_parts import program
 
 W, WIDE = np.linspace(1, 2, 12), np.linspace(1, 2, 20)
 NOISE = np.random.default_rng(3).normal(size=64)
@@ -655,6 +658,22 @@ def test_a_single_path_has_the_lengths_of_its_point(f):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
                 tape = td.record(f, x, merge=False)
+            _check(tape, f, x)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs_on_parts(seed, tmp_path, monkeypatch):
+    """Values, gradients and errors of plain Python, at points of all lengths, on tapes of all paths."""
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"random_parts_{seed}"
+    (tmp_path / f"{name}.py").write_text(program(seed))
+    f = importlib.import_module(name).f
+    tape = td.GuardedTape(f, on_new_tape="interpret", compile_after=1000, max_tapes=1000)
+    for k in range(10):
+        x = np.random.default_rng(1000 * seed + k).normal(size=8)
+        gradient = _plain(f, x)[1]
+        # Elsewhere a value jumps within the step.
+        if gradient is None or (np.isfinite(gradient).all() and abs(gradient).max() < 1e4):
             _check(tape, f, x)
 
 

@@ -97,7 +97,7 @@ def test_a_hit_on_another_path_is_found_whichever_tape_was_used_last():
     """All pairs of paths, of masks, integers and truth values, one after the other."""
 
     def f(x):
-        kept = (x[x > 0] ** 2).sum()
+        kept = (np.kron(x[x > 0], 1.0) ** 2).sum()
         if x[0] > 1:
             return kept * int(x[1])
         return kept if x[1] > 0 else kept + x[0]
