@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentMismatch, TrackedValueEscaped
-from .instruction import is_tracked
+from .instruction import Computes, is_tracked
 from .pytree import ARRAY, TreeDef, held_leaf, parts_of
 
 # Most values inside an object that are visited.
@@ -61,7 +61,7 @@ def _flatten(tree: Any, leaves: list[Any], name: str) -> TreeDef:
 def _is_recorded(value: Any) -> bool:
     """True if a value is tracked, or an array in which there are tracked values."""
     # Tracked arrays pretend to be arrays, WholeNumber to be int.
-    if is_tracked(value) or is_tracked(getattr(value, "tracked", None)):
+    if is_tracked(value) or issubclass(type(value), Computes) or is_tracked(getattr(value, "tracked", None)):
         return True
     return isinstance(value, np.ndarray) and value.dtype == object and any(map(is_tracked, value.flat))
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ..errors import ArgumentMismatch, InvalidGuardValue
-from .instruction import Operand, Tree, is_tracked
+from .instruction import Computes, Operand, Tree, is_tracked
 from .keys import static_key, value_key
 
 
@@ -219,6 +219,9 @@ def flatten(tree: Tree, *, arguments: bool = False) -> tuple[list[Tree], TreeDef
 
 def _flatten(tree: Tree, leaves: list[Tree], arguments: bool) -> TreeDef:
     kind = type(tree)
+    if issubclass(kind, Computes):
+        tree = tree.settled()
+        kind = type(tree)
     is_array = isinstance(tree, (np.ndarray, np.number, np.bool_))
     if kind is complex or (is_array and not is_tracked(tree) and tree.dtype.kind == "c"):
         return TreeDef(Pair, (_Value(None),), tuple(_flatten(part, leaves, arguments) for part in taken_apart(tree)))

@@ -19,6 +19,7 @@ from ...ir.instruction import Operand
 from ...numpy_api.alternatives import SHOW
 from ...numpy_api.complex_numbers import arithmetic, dispatch
 from ...numpy_api.complex_numbers.pair import COMPLEX128, Pair, pair, parts
+from ...numpy_api.joining import as_value
 from ...numpy_api.kinds import check_cast, kind_of, shown
 from .escapes import escaped
 
@@ -79,7 +80,7 @@ class ComplexArray(NDArrayOperatorsMixin, Pair):
         return f"{kind_of(self)[:-1]}{value}>"
 
     def __getitem__(self, index: Operand) -> Operand:
-        return ComplexArray(self.re[index], self.im[index])
+        return ComplexArray(as_value(self.re[index]), as_value(self.im[index]))
 
     def __setitem__(self, index: Operand, value: Operand) -> None:
         re, im = parts(value)

@@ -140,6 +140,8 @@ def elementwise(function: Callable[..., Operand], args: Sequence[Operand], behin
     with np.errstate(all="ignore"):  # of entries that NumPy does not compute
         made = function(*found[0], **named)
     kept = {axis - behind: value for axis, value in found[1].items()}
+    if not all(map(is_tracked, made if type(made) is tuple else (made,))):
+        return None  # complex numbers
     make: Operand = type(like)
     return tuple(make(part, kept) for part in made) if type(made) is tuple else make(made, kept)
 
