@@ -18,7 +18,7 @@ from ..anything import Object
 from ..containers.compressed import Compressed
 from ..containers.entries import length
 from ..containers.lengths import by_position, packed
-from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal, join_entries, masked_parts
+from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal, join_entries, masked_parts, owns_memory
 from ..state.numbers.bounds import note_bounds
 from ..state.places import Contents, Place, Version
 from ..state.unshared import has_only_attributes
@@ -105,7 +105,7 @@ class Number(Form):
         return next(leaves)
 
     def wider(self, value: Object, depth: int = 0) -> Form:
-        if type(value) is Compressed and (selected := Selected.of(value)).has(self):
+        if type(value) is Compressed and owns_memory(value) and (selected := Selected.of(value)).has(self):
             return selected
         other = number_form(value)
         if other is not None and type(value) is not bool and self.fits(other):
@@ -135,7 +135,7 @@ class Selected(Form):
         return form.shape == self.type.shape and form.dtype == self.type.dtype
 
     def leaves(self, value: Object) -> list[Object] | None:
-        return masked_parts(value, self.axes, self.type)
+        return masked_parts(value, self.axes, self.type) if owns_memory(value) else None
 
     def made(self, leaves: Iterator[Object]) -> Object:
         kept = {axis: Kept(next(leaves)) for axis in self.axes}
@@ -444,7 +444,7 @@ def form_of(value: Object) -> Form:
     """The narrowest form of a value."""
     if type(value) is TrackedArray:
         return Number(value.type.shape, value.type.dtype)
-    if type(value) is Compressed:
+    if type(value) is Compressed and owns_memory(value):
         return Selected.of(value)
     if type(value) is Maybe:
         return Conditional(form_of(value.value))

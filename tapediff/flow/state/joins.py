@@ -147,12 +147,22 @@ def _joined_compressed(test: Operand, yes: Object, no: Object) -> Object:
     parts = [masked_parts(value, tuple(axes), ValueType(shape, like.dtype)) for value in (yes, no)]
     if parts[0] is None or parts[1] is None or not are_alike_arrays(parts[0][-1], parts[1][-1]):
         return None
-    for array in (value.whole if issubclass(type(value), CompressedArray) else value for value in (yes, no)):
-        if array._view is not None:
-            return None
+    if not owns_memory(yes) or not owns_memory(no):
+        return None
+    for array in map(_memory, (yes, no)):
         state.joined_arrays.setdefault(id(array), (array, array._writes))
     masks = [where(test, *pair) for pair in zip(parts[0][:-1], parts[1][:-1])]
     return type(like)(_joined_array(test, parts[0][-1], parts[1][-1]), dict(zip(axes, map(Kept, masks))))
+
+
+def _memory(value: Object) -> Object:
+    """The tracked array that holds an array's entries."""
+    return value.whole if issubclass(type(value), CompressedArray) else value
+
+
+def owns_memory(value: Object) -> bool:
+    """False for a view of another array."""
+    return getattr(_memory(value), "_view", None) is None
 
 
 def masked_parts(value: Object, axes: tuple[int, ...], type_: ValueType) -> list[Object] | None:

@@ -359,7 +359,7 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             is_own = kept is not None and of_bools.ndim == 1 and are_alike(of_bools.kept[-1], kept)
             chosen = self._masked(of_bools, -self.ndim) if is_own else None
             new = None if chosen is None else chosen._given(value)
-            there = None if chosen is None else chosen.mask_of([-self.ndim])
+            there = None if chosen is None else chosen.mask_of(chosen.kept)
             if np.shape(value) == () and (mask := self._mask_of_all(of_bools)) is not None:
                 there, new = mask, value
         elif self.ndim == 1 and np.shape(value) == () and (_is_position(index) or type(index) is slice):

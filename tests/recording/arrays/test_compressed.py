@@ -724,3 +724,37 @@ def test_cost_does_not_grow_with_the_number_of_masks():
         return x.sum()
 
     assert len(td.record(f, np.linspace(-1, 2, 30)).instructions) < 2000
+
+
+def test_a_write_through_two_slices_leaves_other_entries_alone():
+    """A mask of the rows of a block whose columns are cut by data."""
+
+    def f(x):
+        y = x.reshape(4, 3) * 1.0
+        n = int(np.sum(x > 0)) // 3
+        block = y[:n, :2]
+        block[block[:, 0] > 0] = 5.0
+        block[:1] *= 2.0
+        return (y * np.arange(12.0).reshape(4, 3)).sum()
+
+    tape = td.GuardedTape(f)
+    for x in _points(f, 8):
+        _check(tape, f, x)
+    assert tape.stats.recordings == 1
+
+
+def test_a_view_in_a_loop_that_data_end_shares_memory():
+    """Its array is written to after it was cut shorter."""
+
+    def f(x):
+        y = x * 1.0
+        part = y[:]
+        while part.size > 2 and part[0] < 1.5:
+            part = part[1:]
+            y *= 1.1
+        part *= 2.0
+        return y.sum() + part.sum()
+
+    tape = td.GuardedTape(f)
+    for x in _points(f, 8):
+        _check(tape, f, x)
