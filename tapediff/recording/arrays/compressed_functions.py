@@ -137,13 +137,18 @@ def elementwise(function: Callable[..., Operand], args: Sequence[Operand], behin
     found = None if like is None or any(map(is_compressed, named.values())) else broadcast(args)
     if found is None:
         return None
-    with np.errstate(all="ignore"):  # of entries that NumPy does not compute
-        made = function(*found[0], **named)
+    made = _without_warnings(function, found[0], named)
     kept = {axis - behind: value for axis, value in found[1].items()}
     if not all(map(is_tracked, made if type(made) is tuple else (made,))):
         return None  # complex numbers
     make: Operand = type(like)
     return tuple(make(part, kept) for part in made) if type(made) is tuple else make(made, kept)
+
+
+@np.errstate(all="ignore")
+def _without_warnings(function: Callable[..., Operand], operands: list[Operand], named: dict[str, Operand]) -> Operand:
+    """Compute entries of which NumPy does not compute all."""
+    return function(*operands, **named)
 
 
 def _by_entries(function: Callable[..., Operand]) -> Callable[..., Operand]:
