@@ -328,6 +328,70 @@ def test_one_tape_holds_all_paths(program):
     assert recordings(program) == 1
 
 
+def test_products_of_more_entries_than_can_be_combined_are_guards():
+    """Each tuple has as many entries as `repeat` says."""
+
+    def f(x):
+        positive = [v for v in x if v > 0]
+        return sum(map(sum, itertools.product(positive, repeat=3)))
+
+    assert recordings(f, POINTS[:6]) > 1
+
+
+class Keyed:
+    """A mapping that is no dict."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def keys(self):
+        return [1, 2]
+
+    def __getitem__(self, key):
+        return self.x[key]
+
+
+def test_a_dict_of_a_mapping_takes_no_guard():
+    """A dict, or an object that has keys."""
+
+    def f(x):
+        chosen = dict({1: x[0], 2: x[1]} if x[0] > 0 else {1: x[2]})
+        return sum(chosen.values()) + sum(dict(Keyed(x)).values()) + dict(a=x[4])["a"]
+
+    assert recordings(f) == 1
+
+
+def test_sums_of_a_choice_of_sequences_take_no_guard():
+    """Tuples and arrays of two lengths."""
+
+    def f(x):
+        pair = (x[0],) if x[0] > 0 else (x[1], x[2])
+        array = np.array([x[0]]) if x[1] > 0 else np.array([x[1], x[2]])
+        joined, added = sum([pair], ()), sum([array, array])
+        return sum(joined) * len(joined) + sum(added) * len(added)
+
+    assert recordings(f) == 1
+
+
+def test_texts_of_plain_values_are_pythons():
+    """Also in a function of data."""
+    assert recordings(lambda x: (x[0] if x[1] > 0 else x[2]) * len(repr([1, 2]))) == 1
+
+
+def test_arguments_that_are_given_by_name_only_to_a_program_are_errors():
+    """With the builtin's text: the position of `pop` has no name."""
+
+    def f(x):
+        positive = [v for v in x if v > 0]
+        try:
+            positive.pop(position=0)
+        except TypeError as error:
+            return x[0] * len(str(error))
+        return x[1]
+
+    assert recordings(f) == 1
+
+
 def test_sorting_is_stable_and_asks_for_each_key_once():
     """Keys are computed in order; equal entries stay as they were, also in reverse."""
 

@@ -394,7 +394,17 @@ def iterators_of_their_own(x):
     return s
 
 
-@pytest.mark.parametrize(("f", "count"), [(an_iterator_after_a_break, 7), (an_iterator_on_one_side, 2), (iterators_of_their_own, 1)])
+def an_iterator_of_a_list_that_grows(x):
+    items = [1.0, 2.0]
+    iterator = iter(items)
+    if x[0] > 0:
+        next(iterator)
+    s = next(iterator, 5.0) + next(iterator, 6.0) + next(iterator, 7.0)
+    items += [x[2], x[3]]
+    return s * x[0] + next(iterator, 8.0)
+
+
+@pytest.mark.parametrize(("f", "count"), [(an_iterator_of_a_list_that_grows, 1), (an_iterator_after_a_break, 7), (an_iterator_on_one_side, 2), (iterators_of_their_own, 1)])
 def test_iterators_are_where_python_leaves_them(f, count):
     """Guards decide where something else goes on with an iterator, and nothing where nothing does."""
     assert recordings(f) <= count

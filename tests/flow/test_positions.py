@@ -145,6 +145,12 @@ def unpacked(x):
     return p + 2 * q + s
 
 
+def repeated_tuples(x):
+    n = len([v for v in x if v > 0])
+    joined = (2.0, x[3]) + (1.0, x[0]) * n
+    return sum(joined) + len(joined) * x[1] + (x[2] if type(joined) is tuple else 0.0)
+
+
 # With how many recordings they take: more than one where guards decide something.
 PROGRAMS = {
     slices: 9,
@@ -153,6 +159,7 @@ PROGRAMS = {
     positions: 1,
     insertions: 1,
     repeated: 1,
+    repeated_tuples: 1,
     float_positions: 2,
     deletions: 1,
     one_of_many_pairs: 1,

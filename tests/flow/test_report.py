@@ -295,6 +295,12 @@ def test_a_recording_of_one_path_tells_why():
     assert not g.report.guards
 
 
+def of_the_last_object(x):
+    for k in range(3000):
+        last = [x[k % 6] * k]
+    return last[0]
+
+
 def of_an_unknown_type(x):
     return x[0] if type((x[0] > 0) | (x[1] > 0)) is bool else x[1]
 
@@ -307,10 +313,11 @@ def of_a_method_of_floats(x):
 @pytest.mark.parametrize(
     ("program", "what", "instead"),
     [
+        (of_the_last_object, "an object that a loop makes in its last iteration is read after the loop", "keep numbers, not the object"),
         (of_an_unknown_type, "code needs a number's type, Python's or NumPy's, which depends on data", "convert the number with float() before"),
         (of_a_method_of_floats, "float64.hex is not available on tracked arrays", "not supported; docs/supported.md lists what is"),
     ],
-    ids=["type", "method"],
+    ids=["object", "type", "method"],
 )  # fmt: skip
 def test_a_refusal_is_told_with_what_to_write_instead(program, what, instead):
     """Those of recordings, too."""

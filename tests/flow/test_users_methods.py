@@ -166,6 +166,27 @@ def beside_float32(x):
     return float(np.sum(h * NARROW)) * x[1]
 
 
+class Unaddable:
+    def __add__(self, other):
+        return NotImplemented
+
+    __iadd__ = __add__
+
+
+def test_operators_that_a_class_leaves_raise_pythons_error():
+    """With the symbol of the statement."""
+
+    def f(x):
+        holder = Unaddable()
+        try:
+            holder += 1.0
+        except TypeError as error:
+            return x[0] * len(str(error)) * (2.0 if x[1] > 0 else 1.0)
+        return x[1]
+
+    assert recordings(f) == 1
+
+
 @pytest.mark.parametrize("f", [powers_of_floats, beside_float32], ids=lambda f: f.__name__)
 def test_numbers_of_python_are_its_own(f):
     """Complex powers, too large ones, and floats that do not widen arrays are recorded for each path."""
