@@ -182,7 +182,19 @@ def left_behind_the_first(x):
     return found * 1.0 + len(list(tests)) * x[4]
 
 
+def branches_within_endless_ones(x):
+    def values():
+        k = 0
+        while True:
+            yield x[0] if x[k] > 0 else x[1]
+            k += 1
+
+    given = values()
+    return next(given) + 2.0 * next(given) + 3.0 * next(given)
+
+
 PROGRAMS = [
+    branches_within_endless_ones,
     left_behind_the_first,
     pairs_on_a_side,
     pairs_of_a_choice,
