@@ -137,6 +137,16 @@ def by_objects(x):
     return x[0] + (best is None)
 
 
+def by_an_iterator(x):
+    s, given = 0.0, map(abs, x)
+    for v in given:  # guard cause
+        if v > 1:
+            break
+    for v in given:
+        s += v
+    return s
+
+
 BRANCHES = [
     (by_elif, "print() may change something outside"),
     (by_a_long_test, "print() may change something outside"),
@@ -145,6 +155,7 @@ BRANCHES = [
     (within_a_with, "the `with` of a lock may change something outside"),
     (by_a_lambda, "print() may change something outside"),
     (by_a_generator, "Python needs a data-dependent value here"),
+    (by_an_iterator, "the end of a loop over a generator or an iterator depends on data"),
     (by_objects, "a value may be one of more than 48 things"),
 ]
 

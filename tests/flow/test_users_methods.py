@@ -239,6 +239,29 @@ def test_objects_of_the_caller_have_plain_ints_afterwards():
     assert [type(value) for value in (USES.uses, TALLY["hits"], TALLY["flags"][0])] == [int, int, bool]
 
 
+SHARED, RECENT = {"hits": 0}, [1.0]
+
+
+def test_objects_that_only_inner_functions_name_are_the_callers():
+    """Ints in them are plain afterwards, and one tape holds the sides that write to them."""
+
+    def f(x):
+        def count(k):
+            SHARED["hits"] += k
+
+        def put(value):
+            RECENT[0] = value
+
+        count(len([v for v in x if v > 0]))
+        put(1.0)
+        if x[0] > 0:
+            put(2.0)
+        return x[1] * (lambda: RECENT[0])()
+
+    recordings(f)
+    assert type(SHARED["hits"]) is int
+
+
 class Tagged(list):
     def __new__(cls, entries, tag=0.0):
         made = list.__new__(cls)
