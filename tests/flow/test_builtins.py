@@ -392,6 +392,24 @@ def test_arguments_that_are_given_by_name_only_to_a_program_are_errors():
     assert recordings(f) == 1
 
 
+def test_the_last_entry_of_nothing_is_an_error_of_its_container():
+    """Lists and deques have their own texts."""
+
+    def f(x):
+        few, queue, s = [v for v in x if v > 0 and v > 100], collections.deque([v for v in x if v > 100]), 0.0
+        try:
+            queue.pop()
+        except IndexError as error:
+            s += len(str(error))
+        try:
+            few.pop(-1)
+        except IndexError as error:
+            s += len(str(error))
+        return x[0] * s
+
+    assert recordings(f) == 1
+
+
 def test_sorting_is_stable_and_asks_for_each_key_once():
     """Keys are computed in order; equal entries stay as they were, also in reverse."""
 

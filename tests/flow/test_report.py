@@ -147,9 +147,20 @@ def by_an_iterator(x):
     return s
 
 
+def by_a_part_of_a_header(x):
+    s = 0.0
+    for v in (  # guard
+        x[0],
+        x[0] if x[1] < 0.2 else print(end="") or 1.0,  # cause
+    ):
+        s += v
+    return s
+
+
 BRANCHES = [
     (by_elif, "print() may change something outside"),
     (by_a_long_test, "print() may change something outside"),
+    (by_a_part_of_a_header, "print() may change something outside"),
     (by_an_expression, "print() may change something outside"),
     (by_a_loop, "a list of new objects changes its length in a loop"),
     (within_a_with, "the `with` of a lock may change something outside"),
@@ -343,6 +354,16 @@ def test_code_without_a_source_tells_so():
     told = report_of(module.main).as_dict()
     assert {each["what"].split(":")[0] for each in told["guards"]} == {"twice() is not translated"}
     assert sum(len(each["ordinals"]) for each in told["guards"]) == 2
+
+
+def test_code_without_a_source_may_check_a_type_that_depends_on_data():
+    """The refusal tells why there is none."""
+    module = loaded("def twice(v):\n    return 2 * v\n", Log())
+    linecache.cache.pop(module.__file__)
+    twice = module.twice
+    each = report_of(lambda x: twice(1 if x[0] > 0 else 2.0) * x[1]).as_dict()["only"]
+    assert each["what"].startswith("twice() is not translated, and may check the type of a number, which depends on data: ")
+    assert each["what"].endswith("cannot be read")
 
 
 def test_a_report_is_of_the_last_recording():
