@@ -8,6 +8,7 @@ import bisect
 import collections
 import functools
 import heapq
+import io
 import itertools
 import math
 import operator
@@ -408,6 +409,17 @@ def test_the_last_entry_of_nothing_is_an_error_of_its_container():
         return x[0] * s
 
     assert recordings(f) == 1
+
+
+def test_a_method_with_effects_is_called_with_one_of_two_texts():
+    """A guard decides which."""
+
+    def f(x):
+        stream = io.StringIO()
+        stream.write("a" if x[0] > 0 else "bc")
+        return x[1] * len(stream.getvalue())
+
+    assert recordings(f) == 2
 
 
 def test_sorting_is_stable_and_asks_for_each_key_once():
