@@ -8,6 +8,7 @@ import bisect
 import collections
 import functools
 import heapq
+import io
 import itertools
 import math
 import operator
@@ -326,6 +327,99 @@ def test_builtins_of_nothing_and_orders_that_data_decide():
 def test_one_tape_holds_all_paths(program):
     """Comparisons within a builtin merge like the user's own."""
     assert recordings(program) == 1
+
+
+def test_products_of_more_entries_than_can_be_combined_are_guards():
+    """Each tuple has as many entries as `repeat` says."""
+
+    def f(x):
+        positive = [v for v in x if v > 0]
+        return sum(map(sum, itertools.product(positive, repeat=3)))
+
+    assert recordings(f, POINTS[:6]) > 1
+
+
+class Keyed:
+    """A mapping that is no dict."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def keys(self):
+        return [1, 2]
+
+    def __getitem__(self, key):
+        return self.x[key]
+
+
+def test_a_dict_of_a_mapping_takes_no_guard():
+    """A dict, or an object that has keys."""
+
+    def f(x):
+        chosen = dict({1: x[0], 2: x[1]} if x[0] > 0 else {1: x[2]})
+        return sum(chosen.values()) + sum(dict(Keyed(x)).values())
+
+    assert recordings(f) == 1
+
+
+def test_sums_of_a_choice_of_sequences_take_no_guard():
+    """Tuples and arrays of two lengths."""
+
+    def f(x):
+        pair = (x[0],) if x[0] > 0 else (x[1], x[2])
+        array = np.array([x[0]]) if x[1] > 0 else np.array([x[1], x[2]])
+        joined, added = sum([pair], ()), sum([array, array])
+        return sum(joined) * len(joined) + sum(added) * len(added)
+
+    assert recordings(f) == 1
+
+
+def test_texts_of_plain_values_are_pythons():
+    """Also in a function of data."""
+    assert recordings(lambda x: (x[0] if x[1] > 0 else x[2]) * len(repr([1, 2]))) == 1
+
+
+def test_arguments_that_are_given_by_name_only_to_a_program_are_errors():
+    """With the builtin's text: the position of `pop` has no name."""
+
+    def f(x):
+        positive = [v for v in x if v > 0]
+        try:
+            positive.pop(position=0)
+        except TypeError as error:
+            return x[0] * len(str(error))
+        return x[1]
+
+    assert recordings(f) == 1
+
+
+def test_the_last_entry_of_nothing_is_an_error_of_its_container():
+    """Lists and deques have their own texts."""
+
+    def f(x):
+        few, queue, s = [v for v in x if v > 0 and v > 100], collections.deque([v for v in x if v > 100]), 0.0
+        try:
+            queue.pop()
+        except IndexError as error:
+            s += len(str(error))
+        try:
+            few.pop(-1)
+        except IndexError as error:
+            s += len(str(error))
+        return x[0] * s
+
+    assert recordings(f) == 1
+
+
+def test_a_method_with_effects_is_called_with_one_of_two_texts():
+    """A guard decides which."""
+
+    def f(x):
+        stream = io.StringIO()
+        stream.write("a" if x[0] > 0 else "bc")
+        return x[1] * len(stream.getvalue())
+
+    assert recordings(f) == 2
 
 
 def test_sorting_is_stable_and_asks_for_each_key_once():

@@ -182,7 +182,19 @@ def left_behind_the_first(x):
     return found * 1.0 + len(list(tests)) * x[4]
 
 
+def branches_within_endless_ones(x):
+    def values():
+        k = 0
+        while True:
+            yield x[0] if x[k] > 0 else x[1]
+            k += 1
+
+    given = values()
+    return next(given) + 2.0 * next(given) + 3.0 * next(given)
+
+
 PROGRAMS = [
+    branches_within_endless_ones,
     left_behind_the_first,
     pairs_on_a_side,
     pairs_of_a_choice,
@@ -394,7 +406,17 @@ def iterators_of_their_own(x):
     return s
 
 
-@pytest.mark.parametrize(("f", "count"), [(an_iterator_after_a_break, 7), (an_iterator_on_one_side, 2), (iterators_of_their_own, 1)])
+def an_iterator_of_a_list_that_grows(x):
+    items = [1.0, 2.0]
+    iterator = iter(items)
+    if x[0] > 0:
+        next(iterator)
+    s = next(iterator, 5.0) + next(iterator, 6.0) + next(iterator, 7.0)
+    items += [x[2], x[3]]
+    return s * x[0] + next(iterator, 8.0)
+
+
+@pytest.mark.parametrize(("f", "count"), [(an_iterator_of_a_list_that_grows, 1), (an_iterator_after_a_break, 7), (an_iterator_on_one_side, 2), (iterators_of_their_own, 1)])
 def test_iterators_are_where_python_leaves_them(f, count):
     """Guards decide where something else goes on with an iterator, and nothing where nothing does."""
     assert recordings(f) <= count

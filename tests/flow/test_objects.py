@@ -263,7 +263,16 @@ def errors_of_missing_ones(x):
 
 
 # With how many recordings they take: more than one where guards decide something.
+def a_method_with_a_function_as_default(x):
+    class Scale:
+        def of(self, v, by=lambda v: 1.0 + v * v):
+            return by(v)
+
+    return Scale().of(x[0]) * (x[1] if x[2] > 0 else x[3])
+
+
 PROGRAMS = {
+    a_method_with_a_function_as_default: 1,
     errors_of_missing_ones: 1,
     without_one: 1,
     there_on_one_side: 1,

@@ -173,7 +173,19 @@ def code_behind_an_end(x):
     return x[2] * 50
 
 
+def a_constant_at_the_end(x):
+    found = [0.0]
+
+    def fill(entries):
+        entries[0] = x[1] if x[0] > 0 else x[2]
+        "Not a docstring."
+
+    fill(found)
+    return found[0]
+
+
 PROGRAMS = [
+    a_constant_at_the_end,
     code_behind_an_end, huber, early_returns_and_else, none_until_found, strings_as_states, counters_and_flags, writes_and_views, functions_by_data,
     alias_by_data, properties_and_operators, match_and_walrus,
 ]  # fmt: skip

@@ -145,6 +145,17 @@ def unpacked(x):
     return p + 2 * q + s
 
 
+def repeated_tuples(x):
+    n = len([v for v in x if v > 0])
+    joined = (2.0, x[3]) + (1.0, x[0]) * n
+    return sum(joined) + len(joined) * x[1] + (x[2] if type(joined) is tuple else 0.0)
+
+
+def other_values_in_a_range(x):
+    positions = range(int(abs(x[0]) * 10))
+    return (x[1] if 2.5 in positions else x[2]) * (x[3] if "a" in positions else x[4])
+
+
 # With how many recordings they take: more than one where guards decide something.
 PROGRAMS = {
     slices: 9,
@@ -153,6 +164,8 @@ PROGRAMS = {
     positions: 1,
     insertions: 1,
     repeated: 1,
+    repeated_tuples: 1,
+    other_values_in_a_range: 1,
     float_positions: 2,
     deletions: 1,
     one_of_many_pairs: 1,

@@ -137,14 +137,36 @@ def by_objects(x):
     return x[0] + (best is None)
 
 
+def by_an_iterator(x):
+    s, given = 0.0, map(abs, x)
+    for v in given:  # guard cause
+        if v > 1:
+            break
+    for v in given:
+        s += v
+    return s
+
+
+def by_a_part_of_a_header(x):
+    s = 0.0
+    for v in (  # guard
+        x[0],
+        x[0] if x[1] < 0.2 else print(end="") or 1.0,  # cause
+    ):
+        s += v
+    return s
+
+
 BRANCHES = [
     (by_elif, "print() may change something outside"),
     (by_a_long_test, "print() may change something outside"),
+    (by_a_part_of_a_header, "print() may change something outside"),
     (by_an_expression, "print() may change something outside"),
     (by_a_loop, "a list of new objects changes its length in a loop"),
     (within_a_with, "the `with` of a lock may change something outside"),
     (by_a_lambda, "print() may change something outside"),
     (by_a_generator, "Python needs a data-dependent value here"),
+    (by_an_iterator, "the end of a loop over a generator or an iterator depends on data"),
     (by_objects, "a value may be one of more than 48 things"),
 ]
 
@@ -295,6 +317,12 @@ def test_a_recording_of_one_path_tells_why():
     assert not g.report.guards
 
 
+def of_the_last_object(x):
+    for k in range(3000):
+        last = [x[k % 6] * k]
+    return last[0]
+
+
 def of_an_unknown_type(x):
     return x[0] if type((x[0] > 0) | (x[1] > 0)) is bool else x[1]
 
@@ -307,10 +335,11 @@ def of_a_method_of_floats(x):
 @pytest.mark.parametrize(
     ("program", "what", "instead"),
     [
+        (of_the_last_object, "an object that a loop makes in its last iteration is read after the loop", "keep numbers, not the object"),
         (of_an_unknown_type, "code needs a number's type, Python's or NumPy's, which depends on data", "convert the number with float() before"),
         (of_a_method_of_floats, "float64.hex is not available on tracked arrays", "not supported; docs/supported.md lists what is"),
     ],
-    ids=["type", "method"],
+    ids=["object", "type", "method"],
 )  # fmt: skip
 def test_a_refusal_is_told_with_what_to_write_instead(program, what, instead):
     """Those of recordings, too."""
@@ -325,6 +354,16 @@ def test_code_without_a_source_tells_so():
     told = report_of(module.main).as_dict()
     assert {each["what"].split(":")[0] for each in told["guards"]} == {"twice() is not translated"}
     assert sum(len(each["ordinals"]) for each in told["guards"]) == 2
+
+
+def test_code_without_a_source_may_check_a_type_that_depends_on_data():
+    """The refusal tells why there is none."""
+    module = loaded("def twice(v):\n    return 2 * v\n", Log())
+    linecache.cache.pop(module.__file__)
+    twice = module.twice
+    each = report_of(lambda x: twice(1 if x[0] > 0 else 2.0) * x[1]).as_dict()["only"]
+    assert each["what"].startswith("twice() is not translated, and may check the type of a number, which depends on data: ")
+    assert each["what"].endswith("cannot be read")
 
 
 def test_a_report_is_of_the_last_recording():

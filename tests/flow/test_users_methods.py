@@ -166,6 +166,27 @@ def beside_float32(x):
     return float(np.sum(h * NARROW)) * x[1]
 
 
+class Unaddable:
+    def __add__(self, other):
+        return NotImplemented
+
+    __iadd__ = __add__
+
+
+def test_operators_that_a_class_leaves_raise_pythons_error():
+    """With the symbol of the statement."""
+
+    def f(x):
+        holder = Unaddable()
+        try:
+            holder += 1.0
+        except TypeError as error:
+            return x[0] * len(str(error)) * (2.0 if x[1] > 0 else 1.0)
+        return x[1]
+
+    assert recordings(f) == 1
+
+
 @pytest.mark.parametrize("f", [powers_of_floats, beside_float32], ids=lambda f: f.__name__)
 def test_numbers_of_python_are_its_own(f):
     """Complex powers, too large ones, and floats that do not widen arrays are recorded for each path."""
@@ -216,6 +237,29 @@ def test_objects_of_the_caller_have_plain_ints_afterwards():
     td.gradient(td.GuardedTape(counts_in_objects_of_the_caller, on_new_tape="interpret"), POINTS[0])
     assert (USES.uses, TALLY) == expected
     assert [type(value) for value in (USES.uses, TALLY["hits"], TALLY["flags"][0])] == [int, int, bool]
+
+
+SHARED, RECENT = {"hits": 0}, [1.0]
+
+
+def test_objects_that_only_inner_functions_name_are_the_callers():
+    """Ints in them are plain afterwards, and one tape holds the sides that write to them."""
+
+    def f(x):
+        def count(k):
+            SHARED["hits"] += k
+
+        def put(value):
+            RECENT[0] = value
+
+        count(len([v for v in x if v > 0]))
+        put(1.0)
+        if x[0] > 0:
+            put(2.0)
+        return x[1] * (lambda: RECENT[0])()
+
+    recordings(f)
+    assert type(SHARED["hits"]) is int
 
 
 class Tagged(list):

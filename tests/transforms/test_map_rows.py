@@ -8,6 +8,7 @@ from tapediff.compiler.kernel import Kernel
 from tapediff.functions.callees.tape_callee import callee_of
 from tapediff.ir.interpreter import run
 from tapediff.ops import REGISTRY
+from tapediff.ops.control.calls import LOOP
 from tapediff.passes.pipeline import run_passes
 from tapediff.transforms.map_rows import RowsCannotBeMapped, map_rows
 from tests.ops.test_ops import EVERY_OP, KERNEL_TOLERANCE, assert_close, cases, recorded
@@ -123,3 +124,17 @@ def test_products_of_any_rank_with_rows_on_either_side(left, right):
         # Sums of four terms, in another order.
         np.testing.assert_allclose(run(mapped, [x, y])[0], expected, rtol=1e-13, atol=1e-14)
         np.testing.assert_allclose(td.compile(mapped)(x, y), expected, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("f", [
+    lambda a, b: np.linalg.solve(a, b),
+    lambda a, b: np.broadcast_to(np.sin(b), (2, 3)) * a[0],
+], ids=["solve", "broadcast"])  # fmt: skip
+def test_rows_of_solutions_and_broadcasts_take_no_loop(f):
+    """All rows at once."""
+    rng = np.random.default_rng(0)
+    a, b = 3.0 * np.eye(3) + rng.normal(size=(4, 3, 3)), rng.normal(size=(4, 3))
+    mapped = map_rows(td.record(f, a[0], b[0]), [0, 1], 4, callee_of)
+    assert LOOP not in mapped.ops
+    # The same operations, in another order.
+    np.testing.assert_allclose(run(mapped, [a, b])[0], [f(*row) for row in zip(a, b)], rtol=1e-12)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.ir.instruction import ValueType
 from tapediff.passes.pipeline import PREPARE, run_passes
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 from tapediff.targets.tapes.operator_tapes import jvp_tape, vjp_tape
-from tapediff.transforms.reverse import reverse
+from tapediff.transforms.reverse import result_of, reverse
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -93,6 +94,17 @@ def test_a_cotangent_has_the_shape_of_its_value(shape, other):
     assert np.shape(y_bar) == other
     assert np.allclose(x_bar, _folded((y + 1.0) * times, shape), rtol=1e-14)
     assert np.allclose(y_bar, _folded((x - 0.5) * times, other), rtol=1e-14)
+
+
+def test_a_rule_that_gives_a_cotangent_of_another_shape_is_an_error():
+    """With both types."""
+
+    def f(x):
+        result_of(x._recorder, x * 2.0, ValueType((2,), np.dtype(np.float64)))
+
+    with pytest.raises(td.TapediffError, match="a cotangent has another shape than its value") as error:
+        td.record(f, X)
+    assert "got: float64[3] for float64[2]" in str(error.value)
 
 
 def _folded(a, shape):

@@ -140,3 +140,12 @@ def test_what_depends_on_the_sign_of_a_vector_has_the_gradient_of_the_function(t
         a = RNG.normal(size=(4, 4))
         for target in (first_entries, compiled):
             td.testing.check_gradient(target, first_entries, a)
+
+
+def test_eigenvalues_of_stacks_of_stacks_have_second_derivatives():
+    """The sum of their cubes is the trace of the matrix's cube."""
+    a = np.diag([1.0, 2.0, 4.0]) + 0.1 * RNG.normal(size=(2, 2, 3, 3))
+    v = RNG.normal(size=a.shape)
+    found = td.hvp(lambda x: np.sum(np.real(np.linalg.eigvals(x)) ** 3), a, v)
+    # Errors of vectors divided by gaps of 1.
+    np.testing.assert_allclose(found, 3.0 * np.swapaxes(a @ v + v @ a, -1, -2), rtol=1e-9, atol=1e-9)

@@ -171,6 +171,9 @@ def test_a_decision_on_the_counter_and_on_data_goes_where_the_counter_settles_it
         return td.fori_loop(0, 12, lambda k, s: s + (x[0] if holds(k, x[1] > 0.0) else 0.1 * np.sin(s)), x[0])
 
     agree(f, np.array([0.3, 0.8 * sign]), np.array([-0.5, -0.2 * sign]))
+    by_guards, other = td.compile(td.record(f, np.array([0.3, 0.8 * sign]), merge=False)), np.array([0.3, -0.8 * sign])
+    # Sums of twelve terms.
+    np.testing.assert_allclose(by_guards(other), f(other), rtol=1e-13)
 
 
 @pytest.mark.parametrize("bounds", [(0, 41), (-41, 0), (30, 50)])

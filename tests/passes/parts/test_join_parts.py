@@ -88,6 +88,19 @@ def test_what_is_read_elsewhere_too_stays():
     assert join_parts(tape) is tape
 
 
+@pytest.mark.parametrize("add", [lambda a, b: a + b, lambda a, b: b + a], ids=["cleared first", "parts first"])
+def test_parts_are_joined_in_either_order_of_the_sum(add):
+    def f(u):
+        cleared = u * 1.0
+        cleared[1:-1] = 0.0
+        return add(cleared, np.concatenate([u[2:], u[:2]]))
+
+    tape = td.record(f, np.arange(8.0))
+    joined = join_parts(tape)
+    assert "add" not in [i.op.name for i in joined.instructions]
+    np.testing.assert_array_equal(joined(np.arange(8.0)), f(np.arange(8.0)))
+
+
 def test_a_frame_is_all_that_a_box_leaves():
     rng = np.random.default_rng(0)
     for shape in ((5,), (4, 6), (3, 4, 5), (1, 3)):

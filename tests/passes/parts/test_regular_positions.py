@@ -160,3 +160,15 @@ def test_a_table_of_many_positions_is_looked_at_once():
     boxes = regular_positions(tape)
     assert not gathers(boxes)
     assert len(boxes) <= len(tape) + 200
+
+
+def test_reads_after_one_at_data_dependent_positions_are_boxes():
+    """Only the first stays a gather."""
+
+    def f(x):
+        return x[np.argsort(x)] + x[RIGHT]
+
+    x = RNG.normal(size=N)
+    tape = regular_positions(td.record(f, x))
+    assert gathers(tape) == 1
+    np.testing.assert_array_equal(tape(x), f(x))

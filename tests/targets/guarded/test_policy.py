@@ -78,3 +78,10 @@ def test_what_to_do_for_a_new_tape_is_one_of_four():
     ):
         with pytest.raises(td.ArgumentMismatch, match="on_new_tape is one of 'compile', 'interpret', 'raise', 'warn'"):
             choose()
+
+
+def test_whether_paths_are_merged_is_true_or_false():
+    """The error has what was given."""
+    with pytest.raises(td.ArgumentMismatch, match="merge is True or False") as error:
+        td.GuardedTape(three_ways, merge="all")
+    assert "got: 'all'" in str(error.value)
