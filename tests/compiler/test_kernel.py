@@ -218,7 +218,7 @@ def test_a_failed_guard_reports_its_outcome_and_writes_nothing():
             y = y + 1.0
         k = int(y[3])
         mask = y > 0
-        return y * k + np.sum(y[mask])
+        return y * k + np.sum(np.kron(y[mask], 1.0))
 
     x = np.abs(V) + 1.0
     kernel = Kernel(run_passes(td.record(f, x, merge=False)))

@@ -191,7 +191,7 @@ def with_guards(x):
         if a > 14.0 + 4.0 * j:
             b = b - 1.0
     chosen = np.stack([a, b, x[1]]) > 0.5
-    return np.sum(np.stack([b, a, x[0]])[chosen]) * k
+    return np.sum(np.kron(np.stack([b, a, x[0]])[chosen], 1.0)) * k
 
 
 def test_guards_stop_where_they_stop_in_straight_line_code(interpreted):

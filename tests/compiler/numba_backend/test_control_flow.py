@@ -126,7 +126,7 @@ def branching(x):
         x = x * 0.5
     for _ in range(int(x[1])):
         x = np.sin(x)
-    return np.sum(x[x > 0.0] ** 2)
+    return np.sum(np.kron(x[x > 0.0], 1.0) ** 2)
 
 
 OTHERS = {"bool": np.array([2.0, 1.5, 0.3]), "int": np.array([0.5, 2.5, 0.3]), "array": np.array([0.5, 1.5, -0.3])}

@@ -49,6 +49,7 @@ EXCEPTIONS = {
     "transforms/lanes/row_axes.py": "rules that keep rows apart: an op without one ends a block",
     "stats/": "formulas of distributions",
     "numpy_api/dispatch.py": "methods of NumPy's arrays",
+    "recording/arrays/compressed_functions.py": "methods of NumPy's arrays",
     "recording/python_state/numpy_namespace.py": "functions of NumPy",
     "recording/python_state/math_functions.py": "functions of Python's math module",
 }

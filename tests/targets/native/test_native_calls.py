@@ -416,7 +416,7 @@ def test_policies_hold_for_native_calls():
 
 def test_guards_on_arrays_are_followed():
     """Masks have no native outcome: Python finds the way each time, and finds the right one."""
-    safe = td.GuardedTape(lambda x: np.sum(x[x > 0] ** 2))
+    safe = td.GuardedTape(lambda x: np.sum(np.kron(x[x > 0], 1.0) ** 2))
     x, out = np.ones(4), np.empty(4)
     call = safe.bind(x, out)
     for point in points(40, size=4, seed=3):
