@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...ir.instruction import BOOL, CONSTANT, GUARD, INPUT, Computes, Operand, is_tracked
+from ...numpy_api.creating import holds_tracked
 from ...numpy_api.joining import as_value
 from ...numpy_api.kinds import Axis
 from ...numpy_api.reducing import axes_of
@@ -134,7 +135,7 @@ def elementwise(function: Callable[..., Operand], args: Sequence[Operand], behin
         behind: how many axes the function adds at the end.
     """
     like: Operand = next((value for value in args if is_compressed(value)), None)
-    found = None if like is None or any(map(is_compressed, named.values())) else broadcast(args)
+    found = None if like is None or any(map(np.ndim, named.values())) else broadcast(args)
     if found is None:
         return None
     made = _without_warnings(function, found[0], named)
@@ -229,9 +230,11 @@ def sort(a: Operand, axis: int | None = -1) -> Operand:
     return type(a)(whole, {-1: type(kept).first(kept.count(), kept.extent)})
 
 
-def _quantile(a: Operand, q: Operand, axis: Axis = None) -> Operand:
-    """np.quantile by linear interpolation."""
-    q = np.asarray(q, float)
+def _quantile(a: Operand, q: Operand, axis: Axis = None, *, per: float = 1.0) -> Operand:
+    """np.quantile by linear interpolation; `per`: 100 for percentiles."""
+    if holds_tracked(q) or is_compressed(q):
+        return None
+    q = np.asarray(q, float) / per
     if not is_compressed(a) or a.ndim > 1 or a.dtype.kind != "f" or not np.all((q >= 0) & (q <= 1)):
         return None
     mask = a.kept[-1].mask
@@ -449,7 +452,7 @@ FUNCTIONS: dict[Operand, Callable[..., Operand]] = {
     np.amax: _max, np.amin: _min, np.ptp: lambda a, axis=None: _max(a, axis) - _min(a, axis),
     np.count_nonzero: lambda a, axis=None: _sum(a != 0, axis), np.average: _average,
     np.linalg.norm: _of_vectors(_norm), np.sort: sort, np.median: _of_vectors(_median), np.quantile: _quantile,
-    np.percentile: lambda a, q, axis=None: _quantile(a, np.asarray(q, float) / 100.0, axis), np.diff: _of_vectors(_diff), np.dot: _dot,
+    np.percentile: lambda a, q, axis=None: _quantile(a, q, axis, per=100.0), np.diff: _of_vectors(_diff), np.dot: _dot,
     np.inner: lambda a, b: _dot(a, b) if np.ndim(a) == np.ndim(b) == 1 else None,
     np.vdot: lambda a, b: _dot(a, b) if np.ndim(a) == np.ndim(b) == 1 else None, np.outer: _outer,
     np.concatenate: _concatenate, np.append: _append, np.hstack: _hstack, np.vstack: _vstack, np.stack: _stack,

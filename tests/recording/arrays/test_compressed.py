@@ -726,6 +726,20 @@ def test_cost_does_not_grow_with_the_number_of_masks():
     assert len(td.record(f, np.linspace(-1, 2, 30)).instructions) < 2000
 
 
+def test_functions_with_arguments_that_are_arrays():
+    """Quantiles at several levels, limits for each entry, stacks of rows and columns."""
+
+    def f(x):
+        z = x[x > -0.5]
+        rows, columns = np.stack((z, z * z)), np.stack((z, np.abs(z)), axis=-1)
+        s = np.quantile(z, [0.2, 0.9]).sum() + np.clip(z, a_min=-0.1, a_max=np.full(z.shape, 0.7)).sum()
+        return s + (rows @ columns).sum() + np.vstack((z, z)).sum() + np.hstack((z, [x[0]])).mean()
+
+    tape = td.GuardedTape(f)
+    for x in _points(f, 6):
+        _check(tape, f, x)
+
+
 def test_a_write_through_two_slices_leaves_other_entries_alone():
     """A mask of the rows of a block whose columns are cut by data."""
 
