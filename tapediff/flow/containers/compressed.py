@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ...recording.arrays.compressed import CompressedArray, Kept
 from ..anything import Object
+from ..state.fork import by_guards, refuse
 from ..state.joins import maybe
 from ..state.numbers.bounds import note_bounds
 from ..state.numbers.python_numbers import note_python
@@ -24,6 +25,13 @@ class Compressed(CompressedArray, Lazy):
             count = note_python(count + 0 if kept.length is not None else count)
             note_bounds(count, 0, kept.extent)
         return count
+
+    def settled(self) -> Object:
+        reason = refuse(
+            "a function needs the entries that data select",
+            "use elementwise functions, reductions, sort, products, slices or loops, which need no guard",
+        )
+        return by_guards(self._recorder, super().settled, reason)
 
     def length(self) -> Object:
         return self.shape[0]
