@@ -15,7 +15,7 @@ from ..base.byte_code import is_held_elsewhere
 from ..base.current_recording import current_recorder
 from ..base.source_location import user_site
 from ..errors import UnsupportedFunction
-from ..ir.instruction import BOOL, FLOAT64, Operand, is_tracked
+from ..ir.instruction import BOOL, FLOAT64, Computes, Operand, is_tracked
 from ..ops.arrays.indexing import GATHER, PUT, REPLACE, SCATTER_ADD, Region, Regions, are_distinct, replace
 from ..ops.arrays.shape import broadcast, reshape
 from ..ops.elementwise.comparison import NOT_EQUAL, SELECT
@@ -161,13 +161,13 @@ def deliver_into(out: Operand, result: Operand, name: str | None, *, broadcasts:
             f"non-broadcastable output operand with shape {wanted} doesn't match the broadcast shape {given}"
         )
     if name is not None:
-        _require_same_kind(result, out, name)
+        require_same_kind(result, out, name)
     assign(out, Ellipsis, result)
     return out
 
 
-def _require_same_kind(result: Operand, out: Operand, name: str) -> None:
-    dtype = result.dtype if is_tracked(result) or is_complex(result) else np.asarray(result).dtype
+def require_same_kind(result: Operand, out: Operand, name: str) -> None:
+    dtype = result.dtype if is_tracked(result) or is_complex(result) or issubclass(type(result), Computes) else np.asarray(result).dtype
     if not np.can_cast(dtype, out.dtype, "same_kind"):
         raise TypeError(
             f"Cannot cast ufunc '{name}' output from {dtype!r} to {out.dtype!r} with casting rule 'same_kind'"

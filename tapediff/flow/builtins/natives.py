@@ -28,7 +28,7 @@ from ...base.byte_code import is_held_elsewhere
 from ...base.current_recording import current_recorder
 from ...numpy_api.creating import as_array, holds_tracked
 from ...ops.control.calls import CALL, LOOP
-from ...recording.arrays.compressed import Kept
+from ...recording.arrays.compressed import DTYPES, Kept
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import FILLED, ORIGINALS, RARE_MAKERS, Fills
 from ...recording.python_state.list_arguments import DISPATCHED, form_of
@@ -362,6 +362,8 @@ def of_length(f: Object, shape: Object, args: tuple[Object, ...], named: dict[st
     if low < 0 or not high <= _MOST_ENTRIES:
         return None
     made = f(int(high), *args, **named)
+    if made.dtype not in DTYPES:
+        return None
     whole = made if is_data(made) else current_recorder().tracked_constant(made)
     return Compressed(whole, {-1: Kept.first(shape, int(high))})
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...ir.instruction import INT64, Computes
-from ...recording.arrays.compressed import is_mask
+from ...recording.arrays.compressed import DTYPES, is_mask
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.fork import by_guards, decide, exclude, select
@@ -62,11 +62,10 @@ def are_positions(holder: Object, key: Object) -> bool:
     """True for data-dependent arrays of ints or bools that index a plain array."""
     if not isinstance(holder, np.ndarray) or type(holder) is TrackedArray:
         return False
-    return any(map(_is_array_of_positions, key if type(key) is tuple else (key,)))
-
-
-def _is_array_of_positions(key: Object) -> bool:
-    return (type(key) is TrackedArray and (key.type.dtype.kind == "i" or is_mask(key))) or issubclass(type(key), Computes)
+    parts = key if type(key) is tuple else (key,)
+    if any(type(part) is TrackedArray and part.type.dtype.kind == "i" for part in parts):
+        return True
+    return holder.dtype in DTYPES and any(is_mask(part) or issubclass(type(part), Computes) for part in parts)
 
 
 def inside_array(entry: Object, extent: int, error: str) -> Object:
@@ -116,7 +115,8 @@ def entry_at(holder: Object, key: Object) -> Object:
 def _at_positions(holder: Object, key: tuple[Object, ...]) -> Object:
     """An entry or part of an array."""
     places = [place for place, part in enumerate(key) if type(part) is slice and is_position(part)]
-    if not places or Ellipsis in [part for part in key if part is Ellipsis] or not all(key[k].step in (None, 1) for k in places):
+    is_plain = Ellipsis not in [part for part in key if part is Ellipsis] and all(key[k].step in (None, 1) for k in places)
+    if not places or not is_plain or holder.dtype not in DTYPES:
         return _part(holder, key) if is_position(key) or are_positions(holder, key) else holder[key]
     return sliced(holder)[key]
 
@@ -201,7 +201,7 @@ def _sliced(holder: Object, key: slice) -> Object:
     """A part of an array, or a choice of the possible slices."""
     if not hasattr(holder, "__len__"):
         return holder[key]
-    if isinstance(holder, np.ndarray) and key.step in (None, 1) and holder.ndim:
+    if isinstance(holder, np.ndarray) and key.step in (None, 1) and holder.ndim and holder.dtype in DTYPES:
         return sliced(holder)[key]
     n = len(holder)
     is_forward = key.step in (None, 1)

@@ -139,7 +139,7 @@ def _joined_array(test: Operand, yes: TrackedArray, no: TrackedArray) -> Tracked
 def _joined_compressed(test: Operand, yes: Object, no: Object) -> Object:
     """Select masks and entries of arrays, of which at least one has data-dependent lengths; None for others."""
     like = next((value for value in (yes, no) if issubclass(type(value), CompressedArray)), None)
-    if like is None:
+    if like is None or not all(type(value) is TrackedArray or issubclass(type(value), CompressedArray) for value in (yes, no)):
         return None
     axes = {axis for value in (yes, no) if issubclass(type(value), CompressedArray) for axis in value.kept}
     shapes = (value.whole.type.shape if issubclass(type(value), CompressedArray) else np.shape(value) for value in (yes, no))

@@ -17,8 +17,9 @@ from numpy.typing import DTypeLike
 
 from ... import numpy_api as functions
 from ...base.current_recording import current_recorder
-from ...ir.instruction import BOOL, Computes, Operand, is_tracked
+from ...ir.instruction import BOOL, FLOAT64, INT64, Computes, Operand, is_tracked
 from ...numpy_api.composed.ordering import positions_along
+from ...numpy_api.writing import require_same_kind
 from ...ops.arrays.indexing import GATHER, put
 from .compressed_functions import (
     FUNCTIONS,
@@ -28,6 +29,7 @@ from .compressed_functions import (
     are_alike,
     elementwise,
     is_same_length,
+    of_full_length,
     product,
     raise_where,
     settled,
@@ -36,6 +38,8 @@ from .compressed_functions import (
 from .tracked import TrackedArray
 
 _ALL = slice(None)
+# Of arrays that are kept whole.
+DTYPES = (FLOAT64, np.dtype(np.float32), INT64, BOOL)
 _OUTSIDE = partial(IndexError, "an index is out of bounds of an array whose length depends on data")
 
 
@@ -187,6 +191,16 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             return self
         order = np.argsort(np.where(kept.mask, 0, 1), kind="stable")
         return self.with_kept(axis, self._along(order, axis), Kept.first(np.sum(kept.mask), kept.extent))
+
+    def resized(self, axis: int, kept: Kept) -> CompressedArray:
+        """The first entries along an axis, in an array of another extent."""
+        missing = kept.extent - self.kept[axis].extent
+        whole = self.whole
+        if missing > 0:
+            whole = np.pad(whole, [(0, missing if k - self.ndim == axis else 0) for k in range(self.ndim)])
+        elif missing < 0:
+            whole = whole[(*[_ALL] * (axis % self.ndim), slice(kept.extent))]
+        return self.with_kept(axis, whole, kept)
 
     # Python
 
@@ -389,13 +403,22 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         return index.whole & self.mask_of(self.kept)
 
     def _given(self, value: Operand) -> Operand:
-        """Values for these entries in the shape of the whole; None if lengths are not known to agree."""
+        """Values for these entries in the shape of the whole, or one that broadcasts; None if lengths are not known to agree."""
+        for axis, own in self.kept.items():
+            shape = value.whole.type.shape if type(value) is type(self) else np.shape(value)
+            if -axis > len(shape) or (shape[axis] == 1 and not (type(value) is type(self) and axis in value.kept)):
+                continue
+            if type(value) is not type(self) or axis not in value.kept:
+                value = of_full_length(value, axis, self)
+            if are_alike(own, value.kept[axis]):
+                continue
+            value = value.packed(axis)
+            if own.length is None or not is_same_length(own.length, value.kept[axis].length):
+                return None
+            value = value.resized(axis, own)
         if type(value) is not type(self):
-            shape = np.shape(value)
-            return value if all(-axis > len(shape) or shape[axis] == 1 for axis in self.kept) else None
-        if all(axis in self.kept and are_alike(kept, self.kept[axis]) for axis, kept in value.kept.items()):
-            return value.whole
-        return None
+            return value
+        return value.whole if value.kept.keys() <= self.kept.keys() else None
 
     def _within(self, key: Operand) -> Operand:
         """The places of a position or slice of one axis; None for others."""
@@ -431,13 +454,14 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         made = functions.copy(array)
         entries = list(index) if type(index) is tuple else [index]
         given = type(self).selected(array, index)
-        if given is not None and given._given(self) is not None:
+        new = None if given is None else given._given(self)
+        if new is not None:
             (place,) = (k for k, entry in enumerate(entries) if is_mask(entry))
             mask = entries[place]
             there = (*entries[:place], *[_ALL] * mask.ndim, *entries[place + 1 :])
             part = made[there]
             behind = part.ndim - mask.ndim - sum(type(entry) is slice for entry in entries[:place])
-            spread, values = functions.reshape(mask, (*mask.shape, *[1] * behind)), functions.reshape(self.whole, part.shape)
+            spread, values = functions.reshape(mask, (*mask.shape, *[1] * behind)), functions.reshape(new, part.shape)
             made[there] = np.where(spread, values, part)
         else:
             made[settled(index)] = self.settled()
@@ -462,7 +486,9 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand, **kwargs: Operand) -> Operand:
         out = kwargs.get("out")
         if method == "__call__" and out is not None and len(out) == 1 and type(out[0]) is type(self) and len(kwargs) == 1:
-            out[0][...] = ufunc(*inputs)
+            result = ufunc(*inputs)
+            require_same_kind(result, out[0], ufunc.__name__)
+            out[0][...] = result
             return out[0]
         if method == "__call__" and not kwargs:
             if ufunc is np.matmul:

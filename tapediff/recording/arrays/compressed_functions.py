@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ...base.current_recording import current_recorder
 from ...ir.instruction import BOOL, CONSTANT, GUARD, INPUT, Computes, Operand, is_tracked
@@ -81,12 +82,7 @@ def aligned(parts: Sequence[tuple[Operand, int]]) -> list[Operand]:
     if not all(is_same_length(lengths[0], length) for length in lengths[1:]):
         return [None] * len(parts)
     shortest = min((array.kept[axis] for array, axis in made), key=lambda kept: kept.extent)
-    found = []
-    for array, axis in made:
-        before = (slice(None),) * (axis % array.ndim)
-        whole = array.whole if array.kept[axis].extent == shortest.extent else array.whole[(*before, slice(shortest.extent))]
-        found.append(array.with_kept(axis, whole, shortest))
-    return found
+    return [array.resized(axis, shortest) for array, axis in made]
 
 
 def is_same_length(a: Operand, b: Operand) -> bool:
@@ -168,7 +164,7 @@ def _reduction(function: Callable[..., Operand], fills: Callable[[np.dtype], Ope
     """A reduction by NumPy's where=; or, for extrema, of entries in which the others are filled."""
 
     def reduced(a: Operand, axis: Axis = None, *, keepdims: bool = False, **named: Operand) -> Operand:
-        if not is_compressed(a) or any(map(is_compressed, named.values())):
+        if not is_compressed(a) or any(map(np.ndim, named.values())):
             return None
         gone = [k - a.ndim for k in axes_of(axis, a.ndim)]
         over = [k for k in a.kept if k in gone]
@@ -215,7 +211,7 @@ def _average(a: Operand, axis: Axis = None, weights: Operand = None) -> Operand:
 
 
 def _norm(x: Operand, ord: Operand = None) -> Operand:
-    return np.linalg.norm(x.filled(0.0), ord) if ord in (None, 1, 2, np.inf) else None
+    return np.linalg.norm(x.filled(0.0), ord) if ord in (None, 1, 2) else None
 
 
 # Order
@@ -295,7 +291,8 @@ def product(a: Operand, b: Operand) -> Operand:
     if is_compressed(b) and dims[1] == 2 and -1 in b.kept:
         kept[-1] = b.kept[-1]
     like = a if is_compressed(a) else b
-    left, right = (v if not is_compressed(v) else v.filled(0.0, [axis] if any(is_inner) else []) for v, axis in zip((a, b), inner))
+    # Also of rows that are not read: a NaN there would reach the derivative of the other factor.
+    left, right = (v.filled(0.0) if is_compressed(v) else v for v in (a, b))
     return type(like)(left @ right, kept) if kept else left @ right
 
 
@@ -310,9 +307,10 @@ def _outer(a: Operand, b: Operand) -> Operand:
 def _concatenate(arrays: Operand, axis: int = 0) -> Operand:
     parts = [part if is_compressed(part) else as_value(part) for part in arrays]
     like = next(part for part in parts if is_compressed(part))
-    axis = axis % like.ndim - like.ndim
+    ((place,), ndim) = axes_of(axis, like.ndim), like.ndim
+    axis = place - ndim
     others = {k for part in parts if is_compressed(part) for k in part.kept} - {axis}
-    if any(part.ndim != like.ndim for part in parts) or any(not is_compressed(part) or others - {*part.kept} for part in parts if others):
+    if any(part.ndim != ndim for part in parts) or any(not is_compressed(part) or others - {*part.kept} for part in parts if others):
         return None
     kept = {}
     for k in others:
@@ -379,7 +377,7 @@ def _solve(a: Operand, b: Operand) -> Operand:
     matrix, axis = _square(a), -1 if np.ndim(b) == 1 else -2
     if matrix is None or not is_compressed(b) or axis not in b.kept or not are_alike(a.kept[-1], b.kept[axis]):
         return None
-    return type(b)(np.linalg.solve(matrix, b.filled(0.0, [axis])), b.kept)
+    return type(b)(np.linalg.solve(matrix, b.filled(0.0)), b.kept)
 
 
 def _lstsq(a: Operand, b: Operand, rcond: Operand = None) -> Operand:
@@ -422,11 +420,16 @@ def _of_square(function: Callable[..., Operand], *, is_matrix: bool) -> Callable
 
 
 def _expand_dims(a: Operand, axis: int) -> Operand:
-    return a[(*[slice(None)] * (axis % (a.ndim + 1)), None)] if type(axis) is int else None
+    return a[(*[slice(None)] * axes_of(axis, a.ndim + 1)[0], None)] if type(axis) is int else None
 
 
 def _like(function: Callable[..., Operand]) -> Callable[..., Operand]:
-    return lambda a, *args, **named: type(a)(function(a.whole, *args, **named), a.kept)
+    """A new array of the same shape, of one number."""
+
+    def like(a: Operand, *number: Operand, dtype: DTypeLike | None = None) -> Operand:
+        return None if any(map(np.ndim, number)) else type(a)(function(a.whole, *number, dtype=dtype), a.kept)
+
+    return like
 
 
 METHODS: dict[str, Callable[..., Operand]] = {
