@@ -13,13 +13,16 @@ _VECTORS = (
     "if {v}.size: s += {v}.max() - {v}.min()", "if len({v}): s += {v}[-1] + {v}[len({v}) // 2] + {v}[np.argmax({v})]",
     "i = np.flatnonzero({v} > {t}); s += {v}[i].sum() + i.size * 0.1", "if x[0] > 0: {v} = {v}[1:]\nelse: {v} = {v}[{v} > -1]",
     "if len({v}) > 3: {v} = {v}[{v} < 1]", "if {v}.sum() > 0: {v} = {v} * 2\nelse: {v} = {w}.copy()",
+    "s += (np.log({v}[{v} > 0]) * x[5]).sum() + np.log({v}[{v} > 0]) @ np.sqrt({v}[{v} > 0])", "n = min({v}.size, {w}.size)\n{v}[:n] = {w}[:n]",
+    "n = max(min({v}.size, {w}.size), 1)\n{v}[1:n] = {w}[:n - 1]", "if {v}.size > 3: {v}[1:3] = [x[6], 0.5]; s += ({v}[-2:] * np.ones(2)).sum()",
 )  # fmt: skip
 _MATRICES = (
     "= {v}[{v}[:, 0] > {t}]", "= {v}[{k}:]", "= {v}[:{k}]", "= {v} * {v} + x[1]", "= {v} - {v}.mean(axis=0)", "= np.concatenate([{v}, {v}[{k}:]])",
     "{v}[{v}[:, 1] > {t}, 0] *= x[2]", "{v}[{k}:{k}, 1] = 0.5", "{v}[:, 0] -= x[3]", "{v}[{v} < {t}] = 0.25", "for row in {v}: row[0] = row[1] * 2",
     "for row in {v}: s += row.sum()", "s += {v}.sum(axis=1).max() if len({v}) else 0.0", "s += ({v}.T @ {v}).sum() + ({v} @ {v}.T).sum()",
     "s += {v}[{v} > {t}].sum()", "if len({v}) > 1: s += {v}[1].sum() + {v}[-1, 0]", "if len({v}): {v}[-1, 1] = x[4]",
-    "for q in {v}[:, 1]: s = 0.5 * s + (q if q > {t} else 1.0)",
+    "s += (np.log({v}[({v} > 0).all(axis=1)]) @ x[5:7]).sum()", "s += np.outer({v}[{v}[:, 0] > 0, 1], x[2:4]).sum()",
+    "n = len({v})\n{v}[:n, 0] = np.arange(len({v}))", "for q in {v}[:, 1]: s = 0.5 * s + (q if q > {t} else 1.0)",
 )  # fmt: skip
 
 
