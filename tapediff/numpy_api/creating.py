@@ -92,7 +92,7 @@ def _made_complex(given: Operand, dtype: DTypeLike | None, must_copy: bool | Non
 
 def as_array(value: Operand) -> Operand:
     """Turn a number into a 0-d array: in-place operators write to it, where for a number they make a new one."""
-    if is_complex(value) or value.shape or value._view is not None:
+    if is_complex(value) or value.type.shape or value._view is not None:
         return value
     return copy(value)._as_view(copy(value), lambda base: base, lambda _, part: part)
 
