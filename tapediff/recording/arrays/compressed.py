@@ -255,6 +255,8 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
 
     def _part(self, index: Operand) -> Operand:
         """A part that needs no guard; None for others."""
+        if type(index) is type(self) and index.dtype == INT64 and index.ndim == 1 and -self.ndim in self.kept:
+            return self._taken(index)
         entries = list(index) if type(index) is tuple else [index]
         masks = [k for k, entry in enumerate(entries) if is_mask(entry) or (type(entry) is type(self) and entry.dtype == BOOL)]
         if not masks:
@@ -271,6 +273,16 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         if rest is None or type(rest) is not type(self):
             return None
         return rest._masked(entries[place], sum(type(entry) is slice for entry in entries[:place]) - rest.ndim)
+
+    def _taken(self, index: CompressedArray) -> CompressedArray:
+        """A copy of the entries at positions along the first axis."""
+        axis = -self.ndim
+        made, places = self.packed(axis), index.filled(0)
+        count = made.kept[axis].count()
+        places = np.where(places < 0, places + count, places)
+        raise_where(np.any(index.kept[-1].mask & ((places < 0) | (places >= count))), _OUTSIDE)
+        whole = np.take(made.whole, np.clip(places, 0, made.kept[axis].extent - 1), axis=0)
+        return made.with_kept(axis, whole, index.kept[-1])
 
     def _masked(self, index: Operand, axis: int) -> Operand:
         """A copy of the entries that one more mask selects along an axis."""
@@ -366,8 +378,8 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
     def __setitem__(self, index: Operand, value: Operand) -> None:
         of_bools: Operand = index if type(index) is type(self) and index.dtype == BOOL else None
         if index is Ellipsis or (type(index) is slice and index == _ALL):
-            # Of a part that shares memory, other entries belong to someone else.
-            there, new = True if self.whole._view is None else self.mask_of(self.kept), self._given(value)
+            # Other entries may belong to another part that shares memory.
+            there, new = self.mask_of(self.kept), self._given(value)
         elif of_bools is not None:
             kept = self.kept.get(-self.ndim)
             is_own = kept is not None and of_bools.ndim == 1 and are_alike(of_bools.kept[-1], kept)
@@ -379,12 +391,12 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         elif self.ndim == 1 and np.shape(value) == () and (_is_position(index) or type(index) is slice):
             there, new = self._within(index), value
         else:
-            entries = list(index) if type(index) is tuple else [index]
+            entries: list[Operand] = list(index) if type(index) is tuple else [index]
             masks = [k for k, entry in enumerate(entries) if type(entry) is type(self)]
             # A part of one entry shares memory, where the entry would be a number.
             one = [None] if all(map(_is_position, entries)) and len(entries) == self.ndim else []
             rest = self._basic([_ALL if k in masks else entry for k, entry in enumerate(entries)] + one)
-            if rest is None or len(masks) > 1:
+            if rest is None or len(masks) > 1 or any(entries[k].dtype != BOOL for k in masks):
                 self.settled()[settled(index)] = settled(value)
             else:
                 rest[entries[masks[0]] if masks else ...] = value
@@ -392,7 +404,7 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         if there is None or new is None:
             self.settled()[settled(index)] = settled(value)
         else:
-            self.whole[...] = new if there is True else np.where(there, new, self.whole)
+            self.whole[...] = np.where(there, new, self.whole)
 
     def _mask_of_all(self, index: Operand) -> Operand:
         """The entries that a mask of all axes selects of these; None for other masks."""

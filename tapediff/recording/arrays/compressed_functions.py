@@ -226,6 +226,29 @@ def sort(a: Operand, axis: int | None = -1) -> Operand:
     return type(a)(whole, {-1: type(kept).first(kept.count(), kept.extent)})
 
 
+def _argsort(a: Operand, axis: int | None = -1) -> Operand:
+    """Positions in order; those of missing entries, which are the last ones, follow every NaN."""
+    made = a.packed()
+    whole = np.argsort(made.filled(np.nan if a.dtype.kind == "f" else _largest(a.dtype)), kind="stable")
+    return type(a)(whole, made.kept)
+
+
+def _flatnonzero(a: Operand) -> Operand:
+    """Positions among the selected entries."""
+    kept = a.kept[-1]
+    return type(a)(np.cumsum(kept.mask) - 1, {-1: type(kept)(kept.mask & (a.whole != 0))})
+
+
+def _nonzero(a: Operand) -> Operand:
+    return (_flatnonzero(a),)
+
+
+def _where(condition: Operand, *others: Operand) -> Operand:
+    if not others:
+        return _nonzero(condition) if condition.ndim == 1 else None
+    return elementwise(np.where, (condition, *others))
+
+
 def _quantile(a: Operand, q: Operand, axis: Axis = None, *, per: float = 1.0) -> Operand:
     """np.quantile by linear interpolation; `per`: 100 for percentiles."""
     if holds_tracked(q) or is_compressed(q):
@@ -255,10 +278,14 @@ def _median(a: Operand, axis: Axis = None) -> Operand:
 
 def _cumulative(function: Callable[..., Operand], neutral: Operand) -> Callable[..., Operand]:
     def accumulated(a: Operand, axis: int | None = None) -> Operand:
+        if axis is None and a.ndim > 1:
+            return None
+        (place,) = axes_of(0 if axis is None else axis, a.ndim)
         counted = a.astype(np.int64) if a.dtype == BOOL else a
-        return type(a)(function(counted.filled(neutral)), a.kept)
+        over = [k for k in a.kept if k == place - a.ndim]
+        return type(a)(function(counted.filled(neutral, over), axis=place), a.kept)
 
-    return _of_vectors(accumulated)
+    return accumulated
 
 
 def _diff(a: Operand, n: int = 1, axis: int = -1) -> Operand:
@@ -436,7 +463,7 @@ METHODS: dict[str, Callable[..., Operand]] = {
     "sum": _sum, "prod": _reduction(np.prod), "mean": _reduction(np.mean), "var": _reduction(np.var), "std": _reduction(np.std),
     "any": _reduction(np.any), "all": _reduction(np.all), "max": _max, "min": _min, "argmax": _position(True),
     "argmin": _position(False), "cumsum": _cumulative(np.cumsum, 0), "cumprod": _cumulative(np.cumprod, 1), "dot": _dot,
-    "round": _by_entries(np.round), "clip": _by_entries(np.clip),
+    "round": _by_entries(np.round), "clip": _by_entries(np.clip), "argsort": _of_vectors(_argsort), "nonzero": _of_vectors(_nonzero),
 }  # fmt: skip
 
 REDUCED: dict[np.ufunc, Callable[..., Operand]] = {
@@ -448,13 +475,14 @@ FUNCTIONS: dict[Operand, Callable[..., Operand]] = {
     **{getattr(np, name): function for name, function in METHODS.items()},
     **{
         function: _by_entries(function)
-        for function in (np.where, np.clip, np.around, np.nan_to_num, np.sinc, np.i0, np.isclose, np.real, np.fix)
+        for function in (np.clip, np.around, np.nan_to_num, np.sinc, np.i0, np.isclose, np.real, np.fix)
     },
-    np.interp: lambda x, xp, fp, **named: elementwise(lambda v: np.interp(v, xp, fp, **named), (x,)),
+    np.where: _where, np.interp: lambda x, xp, fp, **named: elementwise(lambda v: np.interp(v, xp, fp, **named), (x,)),
     np.searchsorted: lambda a, v, **named: elementwise(lambda w: np.searchsorted(a, w, **named), (v,)),
     np.amax: _max, np.amin: _min, np.ptp: lambda a, axis=None: _max(a, axis) - _min(a, axis),
     np.count_nonzero: lambda a, axis=None: _sum(a != 0, axis), np.average: _average,
     np.linalg.norm: _of_vectors(_norm), np.sort: sort, np.median: _of_vectors(_median), np.quantile: _quantile,
+    np.flatnonzero: _of_vectors(_flatnonzero),
     np.percentile: lambda a, q, axis=None: _quantile(a, q, axis, per=100.0), np.diff: _of_vectors(_diff), np.dot: _dot,
     np.inner: lambda a, b: _dot(a, b) if np.ndim(a) == np.ndim(b) == 1 else None,
     np.vdot: lambda a, b: _dot(a, b) if np.ndim(a) == np.ndim(b) == 1 else None, np.outer: _outer,

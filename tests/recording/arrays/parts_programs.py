@@ -585,6 +585,21 @@ def windows_written(x):
     return y @ W + (x[i : i + 3] * np.array([1.0, 2.0, 3.0])).sum()
 
 
+def in_the_order_of_others(x):
+    kept = x > -0.5
+    order = np.argsort(x[kept])
+    y = (x * W)[kept][order]
+    X = x.reshape(6, 2)[x[:6] > -0.7]
+    return y[0] - y[-1] * y.size + np.diff(x[kept][order]).max() + np.cumsum(X[X[:, 1].argsort()], axis=0).sum()
+
+
+def positions_among_the_selected(x):
+    z = x[x > -0.5]
+    (i,) = np.nonzero(z > 0)
+    j, k = np.where(z > 0.3)[0], np.flatnonzero(z < 1.0) - 1
+    return z[i].sum() + i.sum() + (z[j] ** 2).sum() + z[k].sum() if len(i) and len(k) else x[0]
+
+
 SIZES = {
     "sigma_clip": 20,
     "pareto": 12,

@@ -14,6 +14,7 @@ _VECTORS = (
     "i = np.flatnonzero({v} > {t}); s += {v}[i].sum() + i.size * 0.1", "if x[0] > 0: {v} = {v}[1:]\nelse: {v} = {v}[{v} > -1]",
     "if len({v}) > 3: {v} = {v}[{v} < 1]", "if {v}.sum() > 0: {v} = {v} * 2\nelse: {v} = {w}.copy()",
     "s += (np.log({v}[{v} > 0]) * x[5]).sum() + np.log({v}[{v} > 0]) @ np.sqrt({v}[{v} > 0])", "n = min({v}.size, {w}.size)\n{v}[:n] = {w}[:n]",
+    "i = np.flatnonzero({v} > {t}); s += np.sort({v}[i]).sum(); {v}[i] = 0.75", "= {v}[np.argsort({v})]", "= {v}[np.where({v} > {t})[0]]",
     "n = max(min({v}.size, {w}.size), 1)\n{v}[1:n] = {w}[:n - 1]", "if {v}.size > 3: {v}[1:3] = [x[6], 0.5]; s += ({v}[-2:] * np.ones(2)).sum()",
 )  # fmt: skip
 _MATRICES = (
