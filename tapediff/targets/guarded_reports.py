@@ -69,8 +69,9 @@ class GuardedReports:
         if as_dict:
             return explanation_for_programs(self._function.name, self.stats, self._recordings.tapes(), list(recorder.reasons))
         text = explanation(
-            self._function.name, self._policy.max_tapes, self.stats, self._recordings.tapes(), list(recorder.reasons), recorder.last_failure
-        )
+            self._function.name, self._policy.max_tapes, self.stats, self._recordings.tapes(), list(recorder.reasons),
+            recorder.last_failure, self._function.sizes.reasons(),
+        )  # fmt: skip
         paths = [self._path_at(point if isinstance(point, tuple) else (point,)) for point in points]
         return "\n".join([text, *ways_taken(paths)])
 

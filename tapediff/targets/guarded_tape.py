@@ -32,7 +32,7 @@ from .evaluate.fast_path import FIRST, unknown_yet
 from .evaluate.like_function import like
 from .evaluate.nested_recording import is_recorded, record_nested
 from .evaluate.request import Given, Request
-from .guarded.dispatch import Dispatch
+from .guarded.dispatch import Attempt, Dispatch
 from .guarded.keyed_call import GuardedFunction, KeyedCall
 from .guarded.native_paths import GuardedCalls
 from .guarded.paths.direct_paths import DirectPaths
@@ -238,8 +238,10 @@ class GuardedTape(GuardedCalls, GuardedReports):
             return bound.function(*bound.inputs)
         if self._function.has_aux:
             return value_and_aux(self, args, given)
-        call = self._function.call(args, (), () if guarded is None else (guarded.value,))
+        call = self._function.call(args, (), () if guarded is None else (guarded.value,), with_sizes_as_data=self._policy.merge)
         call, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
+        if call.bound.plain is not None:
+            return value
         self._use_fast_value(call, variant)
         known = known_value(variant.program.tape, value)
         self.direct_calls.remember(given.asked_for("value"), lambda: self._direct.kernel(call, variant, None), known)
@@ -284,11 +286,15 @@ class GuardedTape(GuardedCalls, GuardedReports):
             value, found = self._inlined(bind_call(self.f, args, chosen.numbers, has_aux=self._function.has_aux), into, several)
             found = found if chosen.trees is None else chosen.nested(found) if out is None else out
             return (value, found) if keep else found
-        call = self._function.call(args, chosen.numbers, () if guarded is None else (guarded.value,))
-        inputs, numbers = call.bound.inputs, call.bound.argnums
+        guard_value = () if guarded is None else (guarded.value,)
+        call = self._function.call(args, chosen.numbers, guard_value, with_sizes_as_data=self._policy.merge)
+        inputs, numbers = (call.bound.plain or call.bound).inputs, call.bound.argnums
         check_out(into, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
         outs = None if into is None else (list(into) if several else [into])
         call, variant, (value, gradients) = self._gradients(call, outs)
+        if call.bound.plain is not None:
+            found = out if out is not None else chosen.nested([g[()] if g.shape == () else g for g in gradients])
+            return (value, found) if keep else found
         if numbers == (0,) and variant.is_direct and self._direct.answers(variant):
             self._use_fast_path(call, variant)
         found = out if out is not None else chosen.nested([g[()] if g.shape == () else g for g in gradients])
@@ -297,7 +303,14 @@ class GuardedTape(GuardedCalls, GuardedReports):
         return (value, found) if keep else found
 
     def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Answer]:
-        return self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, call.bound.argnums, outs))
+        def attempts(call: KeyedCall) -> Attempt:
+            return self._dispatch.attempt(call, call.bound.argnums, outs if call.bound.plain is None else None)
+
+        call, variant, (value, gradients) = self._dispatch.answer(call, attempts)
+        if call.bound.plain is not None:
+            shapes = [call.bound.plain.inputs[k].shape for k in call.bound.argnums]
+            gradients = deliver([gradient[tuple(map(slice, shape))] for gradient, shape in zip(gradients, shapes)], outs, True)
+        return call, variant, (value, gradients)
 
     def _use_fast_path(self, call: KeyedCall, variant: Variant) -> None:
         """Make the next call of this kind take the fast path."""

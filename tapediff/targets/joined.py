@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir.instruction import UserFunction
+from ..recording.arrays.compressed import CompressedArray
 from ..recording.joined_forms import record_joined_by
 
 
@@ -14,6 +15,13 @@ def joined(f: UserFunction, note: Callable[[Any], None] | None = None) -> UserFu
     from ..flow import flowed
 
     return flowed(f, note)
+
+
+def joined_arrays() -> type[CompressedArray]:
+    """The type of arrays of which data select entries, for functions with merged paths."""
+    from ..flow.containers.compressed import Compressed
+
+    return Compressed
 
 
 record_joined_by(joined)

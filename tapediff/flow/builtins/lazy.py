@@ -15,6 +15,7 @@ from ..anything import Object
 from ..blocks.blocks import returned
 from ..blocks.loops import for_
 from ..calls.callables import call, function
+from ..containers.compressed import Compressed, Zipped, is_of_data_length
 from ..containers.cursors import Cursor, following, has_cursor
 from ..containers.entries import is_conditional, parts, settled_contents
 from ..containers.keys import has_conditional_keys
@@ -141,4 +142,8 @@ def zip_(*items: Object, strict: Object = False) -> Object:
         or not all(isinstance(i, (*SEQUENCES, np.ndarray, range, Lazy)) for i in items)
     ):
         return NATIVE
+    if any(map(is_of_data_length, items)) and not any(
+        is_conditional(i) or (isinstance(i, Lazy) and type(i) is not Compressed) for i in items
+    ):
+        return call(in_python.iter_, Zipped(items))
     return call(in_python.chain_, zipped([gathered(i) for i in items]))

@@ -26,7 +26,8 @@ import numpy as np
 
 from ...base.byte_code import is_held_elsewhere
 from ...base.current_recording import current_recorder
-from ...numpy_api.creating import as_array, holds_tracked
+from ...ir.instruction import ValueType
+from ...numpy_api.creating import array, as_array, holds_tracked
 from ...ops.control.calls import CALL, LOOP
 from ...recording.arrays.compressed import DTYPES, Kept
 from ...recording.arrays.tracked import TrackedArray
@@ -51,7 +52,7 @@ from ..state.joins import MOST_OPTIONS
 from ..state.numbers.bounds import as_choice, bounds_of, ends
 from ..state.numbers.python_numbers import note_python, types_of
 from ..state.places import note_attribute, note_contents
-from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, is_data, lifted, state
+from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, is_data, lifted, packed_count, parts, state
 from ..translate import translation_of
 from ..users_code import is_users
 from .arguments import NATIVE
@@ -240,6 +241,9 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
     elif not (_is_indifferent(owner, name) if isinstance(owner, _CONTAINERS) else _is_structural(f, name, args, named)):
         holders = (owner, *args, *named.values())
         if state.has_maybes and any(map(is_conditional, holders)) and not any(hasattr(type(holder), "__next__") for holder in holders):
+            made = args if isinstance(owner, _CONTAINERS) or not _is_numpys(f) else tuple(map(_as_compressed, args))
+            if any(a is not b for a, b in zip(args, made)):
+                return _called(f, *made, **named)
             return _by_lengths(f, owner, args, named)
         if isinstance(owner, _CONTAINERS) or type(owner) is tuple:
             settled_contents(owner)
@@ -290,6 +294,30 @@ def _is_structural(f: Object, name: str, args: tuple[Object, ...], named: dict[s
     return type(f) is itemgetter or (name in _STRUCTURAL and not (f is deque and len(args) + len(named) > 1))
 
 
+def _is_numpys(f: Object) -> bool:
+    return isinstance(f, (np.ufunc, *_NUMPYS)) and _is_pure(f) and (getattr(f, "__module__", None) or "numpy").startswith("numpy")
+
+
+def _as_compressed(value: Object) -> Object:
+    """A list of data-dependent length as an array, if its entries are of one shape and dtype; other values as they are."""
+    if not isinstance(value, (list, tuple)) or not is_conditional(value):
+        return value
+    conditions, entries = zip(*parts(value))
+    if any(type(entry) in CHOICES or _is_of_several_types(entry) for entry in entries):
+        return value
+    if any(type(entry) is not TrackedArray and not isinstance(entry, (int, float, np.generic, np.ndarray)) for entry in entries):
+        return value
+    types = {entry.type if type(entry) is TrackedArray else ValueType(np.shape(entry), np.asarray(entry).dtype) for entry in entries}
+    kind = types.pop()
+    if types or kind.dtype not in DTYPES:
+        return value
+    whole, mask = array(list(entries)), array(list(conditions))
+    if type(whole) is not TrackedArray:
+        whole = current_recorder().tracked_constant(whole)
+    kept = Kept(mask, np.sum(mask) if packed_count(list(conditions)) == len(conditions) else None)
+    return Compressed(whole, {-1 - len(kind.shape): kept})
+
+
 def _by_lengths(f: Object, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
     """Call a function for each possible length of the lists among its arguments."""
     names = tuple(named)
@@ -312,7 +340,7 @@ def _wanted() -> None:
 
 def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
     """The result of a call; if it needs an int, a choice of the results for all possible values."""
-    f = _form(f, args, named)
+    called, f = f, _form(f, args, named)
     place = next((k for k, value in enumerate(args) if _holds_int(value)), None)
     if place is None or not _is_pure(f):
         return f(*args, **named)
@@ -332,7 +360,7 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
     finally:
         recorder.asked, recorder.refusal = before, refusal
     value = args[place]
-    if place == 0 and (made := of_length(f, value, args[1:], named)) is not None:
+    if place == 0 and (made := of_length(called, value, args[1:], named)) is not None:
         return made
     rest = lambda v: _answered(f, (*args[:place], v, *args[place + 1 :]), named)  # noqa: E731 -- its name is its use
     if isinstance(value, (tuple, list)):

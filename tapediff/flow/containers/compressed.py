@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from ...recording.arrays.compressed import CompressedArray, Kept
+from ...recording.arrays.compressed_functions import are_alike
 from ..anything import Object
 from ..state.fork import by_guards, refuse
 from ..state.joins import maybe
@@ -62,6 +67,39 @@ class Compressed(CompressedArray, Lazy):
 
     def unordered(self) -> list[Object]:
         return self.entries()
+
+
+class Zipped(Lazy):
+    """The first entries of arrays whose lengths may be data, and of sequences, side by side."""
+
+    __slots__ = ("columns", "mask")
+
+    def __init__(self, columns: Iterable[Object]) -> None:
+        self.columns = [column.packed(-column.ndim) if is_of_data_length(column) else column for column in columns]
+        kept = {id(one): one for column in self.columns if is_of_data_length(column) for one in [column.kept[-column.ndim]]}
+        first, *others = kept.values()
+        least, self.mask = min(one.extent for one in kept.values()), first.mask
+        if not all(are_alike(first, other) for other in others):
+            self.mask = functools.reduce(operator.and_, (one.mask[:least] for one in kept.values()))
+
+    def length(self) -> Object:
+        return np.sum(self.mask)
+
+    def entries(self) -> list[Object]:
+        conditions = list(self.mask)
+        note_packed(conditions)
+        return [maybe(condition, row) for condition, row in zip(conditions, self._rows())]
+
+    def steps(self) -> Iterable[Object]:
+        return Conditional(zip(self.mask, self._rows()))
+
+    def _rows(self) -> Iterator[Object]:
+        return zip(*[column._rows() if isinstance(column, Compressed) else column for column in self.columns])
+
+
+def is_of_data_length(value: Object) -> bool:
+    """True for arrays of which data select entries along the first axis."""
+    return isinstance(value, Compressed) and -value.ndim in value.kept
 
 
 class Conditional:

@@ -45,6 +45,7 @@ class BoundCall:
         name: the function's name.
         leaves: the arguments, with containers flattened.
         has_aux: the function returns (y, aux).
+        plain: the call with arrays of their own sizes, where sizes are data; see size_arguments.
     """
 
     function: UserFunction
@@ -55,6 +56,7 @@ class BoundCall:
     name: str
     leaves: Sequence[Operand]
     has_aux: bool = False
+    plain: BoundCall | None = None
 
 
 @dataclass(frozen=True, slots=True)

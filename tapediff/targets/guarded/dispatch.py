@@ -9,6 +9,7 @@ from ...ir.instruction import Operand, Outcome, Tree
 from ...ir.interpreter import GuardFailure
 from ...ir.outputs import Out
 from ...recording.arguments.int_arguments import IntNeeded
+from ...recording.arguments.size_arguments import SizeNeeded
 from ..evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from ..tapes.operator_tapes import Operator
 from .keyed_call import GuardedFunction, KeyedCall
@@ -49,6 +50,17 @@ class Dispatch:
         """
         if self._policy.check_every:
             self._recorder.noted(lambda: self._staleness.check_when_due(call))
+        try:
+            return self._answer(call, attempts)
+        except SizeNeeded as needed:
+            why = str(needed)
+        call = self._function.call(call.args, call.argnums, call.specialisation.guard_value)
+        found = self._answer(call, attempts)
+        # As below.
+        self._function.sizes.need(call.bound, why)
+        return found
+
+    def _answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Answer]:
         try:
             return call, *self._follow_forms(call, attempts)
         except IntNeeded:

@@ -16,7 +16,9 @@ from ...ir.keys import EXACT, static_key, value_key
 from ...ir.pytree import ARRAY, TreeDef, static_leaf, unflatten
 from ...recording.arguments.bind_call import BoundCall, bind_call, no_whole_numbers
 from ...recording.arguments.int_arguments import ANY_INT_KEY, AnyInt, IntArguments
+from ...recording.arguments.size_arguments import Extents, SizeArguments, with_sizes
 from ..evaluate.direct_calls import NoForm, form_of, leaf_form
+from ..joined import joined_arrays
 from .reason import Specialisation
 
 
@@ -43,6 +45,11 @@ class KeyedCall(NamedTuple):
         """True if ints are data."""
         return any(kind is AnyInt for _, kind, _ in self.bound.static)
 
+    @property
+    def extents(self) -> Extents | None:
+        """The sizes that are data."""
+        return None if self.bound.plain is None else self.bound.static[-1][2]
+
 
 class GuardedFunction:
     """The function of a GuardedTape, the user's guard, and the int arguments that are data.
@@ -51,19 +58,21 @@ class GuardedFunction:
         f, guard: see GuardedTape.
         guard_site: where the guard is defined; empty without one.
         ints: the int arguments that are data.
+        sizes: the sizes of arrays that are data.
         name: in messages.
         has_aux: the function returns (y, aux).
     """
 
-    __slots__ = ("f", "guard", "guard_site", "has_aux", "ints", "name")
+    __slots__ = ("f", "guard", "guard_site", "has_aux", "ints", "name", "sizes")
 
     def __init__(self, f: UserFunction, guard: UserFunction | None, name: str, has_aux: bool) -> None:
         self.f, self.guard, self.name, self.has_aux = f, guard, name, has_aux
         self.guard_site = "" if guard is None else site_of(guard)
-        self.ints = IntArguments()
+        self.ints, self.sizes = IntArguments(), SizeArguments()
 
     def call(
-        self, args: Sequence[Tree], argnums: tuple[int, ...], guard_value: tuple[Hashable, ...] = (), with_data: bool = True
+        self, args: Sequence[Tree], argnums: tuple[int, ...], guard_value: tuple[Hashable, ...] = (), with_data: bool = True,
+        with_sizes_as_data: bool = False,
     ) -> KeyedCall:
         """Sort the arguments of a call and make its key.
 
@@ -71,10 +80,14 @@ class GuardedFunction:
             args, argnums: the arguments, and those to differentiate by.
             guard_value: of the user's guard if it was called already: one value, else empty.
             with_data: True if ints may be data.
+            with_sizes_as_data: True if sizes may be data.
         """
         bound = bind_call(self.f, args, argnums, self.ints.data if with_data else no_whole_numbers, self.has_aux)
         if self.guard is not None and not guard_value:
             guard_value = (self.value_of_guard(args),)
+        extents = self.sizes.extents(bound) if with_sizes_as_data else None
+        if extents is not None:
+            bound = with_sizes(bound, extents, joined_arrays())
         types = tuple(ValueType(a.shape, a.dtype) for a in bound.inputs)
         specialisation = Specialisation(types, bound.static, guard_value)
         return KeyedCall(bound, self.key(specialisation, bound.active), specialisation, args, argnums)
@@ -86,7 +99,8 @@ class GuardedFunction:
 
     def bound(self, f: UserFunction, call: KeyedCall) -> BoundCall:
         """Bind another function with the same parameters, with its arguments sorted in the same way."""
-        return bind_call(f, call.args, call.argnums, self.ints.data if call.takes_ints else no_whole_numbers, self.has_aux)
+        bound = bind_call(f, call.args, call.argnums, self.ints.data if call.takes_ints else no_whole_numbers, self.has_aux)
+        return bound if call.extents is None else with_sizes(bound, call.extents, joined_arrays())
 
     def key(self, specialisation: Specialisation, active: tuple[bool, ...]) -> CallKey:
         """The key of tapes for calls of one kind, whose inputs are `active`."""

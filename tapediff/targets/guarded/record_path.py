@@ -24,7 +24,8 @@ from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
 from ...numpy_api.whole_numbers import check_parameters
 from ...recording.arguments.bind_call import BoundCall
-from ...recording.arguments.int_arguments import IntNeeded, may_be_data
+from ...recording.arguments.int_arguments import IntNeeded, depends_on_ints_only, may_be_data
+from ...recording.arguments.size_arguments import SizeNeeded
 from ...recording.own_errors import raise_own_error
 from ...recording.python_state.draws.drawn_guards import DrawnGuards
 from ...recording.python_state.filled_arrays import Fills
@@ -236,6 +237,8 @@ class PathRecorder:
         """Record a call; raises IntNeeded if Python needs the value of an int that is data."""
         along, fills = ((), self._fills) if missed is None else (missed[0].tape.guards, max(missed[0].fills, self._fills))
         recorder, bound = self._recorder(fills, decided, along), self._bound(call)
+        if call.extents is not None:
+            return self._tape_of_sizes(recorder, bound, call, missed)
         if not call.takes_ints:
             return self._recorded(recorder, bound)
         if missed is None:
@@ -252,6 +255,37 @@ class PathRecorder:
             error = raised
         self.misses -= 1  # the call starts over
         raise IntNeeded from error
+
+    def _tape_of_sizes(self, recorder: Recorder, bound: BoundCall, call: KeyedCall, missed: Missed | None) -> Tape:
+        """Record a call whose sizes are data; raises SizeNeeded if Python needs one."""
+        sizes, plain, extents, error = self._function.sizes, call.bound.plain, call.extents, None
+        assert plain is not None
+        assert extents is not None
+        why = "" if bound is not call.bound else "branches are not merged"
+        if not why and missed is not None and not sizes.allow_path(plain, missed[0].tape, missed[1].ordinal):
+            why = f"branches at {missed[0].tape.guards[missed[1].ordinal].site}"
+        if not why:
+            try:
+                tape = self._recorded(recorder, bound)
+                why = self._needs_sizes(tape)
+                if not why:
+                    sizes.note_tape(plain, extents, tape)
+                    return tape
+            except Exception as raised:  # noqa: BLE001 -- also an error of the function's own: plain Python decides
+                error, why = raised, f"{type(raised).__name__}: {raised}"
+        self.misses -= 1  # the call starts over
+        raise SizeNeeded(why) from error
+
+    def _needs_sizes(self, tape: Tape) -> str:
+        """Why a tape holds for one value of a size; empty if it does not."""
+        report = self._report
+        if report is None or report.only is not None:
+            return "the function is not merged" if report is None else report.only.what
+        for guard in tape.guards:
+            if type(guard.outcome) is not bool and depends_on_ints_only(tape, guard.ordinal):
+                _, reason = report.guards.get(guard.ordinal, (None, None))
+                return f"{guard.site}: {'Python needs the size' if reason is None else reason.what}"
+        return ""
 
     def _recorded(self, recorder: Recorder, bound: BoundCall) -> Tape:
         tape = recorder.run(record_bound, bound)

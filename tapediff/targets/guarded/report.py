@@ -103,13 +103,14 @@ def last_failure(
 
 def explanation(
     name: str, max_tapes: int, stats: Stats, variants: Sequence[Variant], reasons: Sequence[tuple[int, Reason]],
-    last: LastFailure | None,
+    last: LastFailure | None, of_sizes: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """The text of GuardedTape.explain()."""
+    """The text of GuardedTape.explain(); `of_sizes`: why there is a tape for each size."""
     lines = [f"{name}: {len(variants)} of at most {max_tapes} tapes; {stats}"]
     latest = max(variants, key=lambda v: v.number, default=None)
     if latest is not None and latest.report is not None:
         lines += [f"  {line}" for line in latest.report.lines()]
+    lines += [f"  a tape for each size of its arrays, because of {why}" for why in of_sizes]
     for variant in sorted(variants, key=lambda v: v.number):
         seconds = f"recorded in {variant.seconds:.4f} s"
         seconds += f", compiled in {variant.compiled.seconds:.3f} s" if variant.compiled.seconds else ", not compiled"

@@ -35,7 +35,8 @@ def guarded_state(function: GuardedFunction, policy: Policy, recordings: AllReco
         # td.GuardedTape(f, static=...) wraps it again.
         f, static = f.__wrapped__, static_of(f)  # pyright: ignore[reportFunctionMemberAccess]
     return {
-        "f": Portable(f), "guard": Portable(function.guard), "static": static, "ints": copy.deepcopy(function.ints),
+        "f": Portable(f), "guard": Portable(function.guard), "static": static,
+        "ints": copy.deepcopy(function.ints), "sizes": copy.deepcopy(function.sizes),
         "settings": {
             "name": function.name, "has_aux": function.has_aux, "compile_after": policy.compile_after_given,
             **{name: getattr(policy, name) for name in _SETTINGS},
@@ -61,7 +62,7 @@ def restore_guarded(function: GuardedFunction, policy: Policy, recordings: AllRe
     """Fill the parts of an empty GuardedTape."""
     cache, recorder = recordings.current.cache, recordings.current.recorder
     receive_code(state["code"])
-    function.ints = copy.deepcopy(state["ints"])
+    function.ints, function.sizes = copy.deepcopy(state["ints"]), copy.deepcopy(state["sizes"])
     policy.warned = set(state["warned"])
     recorder.reasons = deque(state["reasons"], maxlen=REASONS_KEPT)
     for part, values in ((recorder, state["counts"]), (cache, state["cache"])):

@@ -1,0 +1,249 @@
+"""Decides which axes of a guarded function's arrays have sizes that are data: those that took a second size, unless Python needs one.
+
+A tape for sizes that are data takes the sizes, and arrays of the largest ones, in which the last entry is repeated. The function gets
+the first entries, as compressed arrays; see arrays/compressed.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...ir.containers import has_buffers
+from ...ir.instruction import Operand, Tree, UserFunction, is_tracked
+from ...ir.tape import Tape
+from ..arrays.compressed import DTYPES, CompressedArray, Kept
+from .bind_call import BoundCall, Structure
+from .int_arguments import MOST_PATHS_BY_INTS, depends_on_ints_only
+
+Shapes = tuple[tuple[int, ...], ...]
+
+# A tape serves sizes from a quarter of its largest ones on; smaller ones, too, if all its instructions have so few entries.
+WASTE = 4
+FEW_ENTRIES = 50_000
+SMALLEST = 16
+
+# A size gets a tape of its own after this many calls, sooner if they compute many entries; at most so many do, of calls of one kind.
+OFTEN = 100
+MANY_ENTRIES = 2_000_000
+MOST_OWN = 8
+
+# Most kinds of calls that are told apart; beyond, all begin anew.
+MOST_KINDS = 1000
+
+
+class SizeNeeded(Exception):
+    """The call has to be made again on a tape for its sizes; the argument says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """The sizes that a tape takes as data.
+
+    Attributes:
+        axes: input, axis and number of its size, for each axis of such a size.
+        largest: the largest value of each size.
+    """
+
+    axes: tuple[tuple[int, int, int], ...]
+    largest: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"with sizes that are data, up to {' and '.join(map(str, self.largest))}"
+
+    def sizes(self, shapes: Shapes) -> list[int]:
+        """The sizes of a call."""
+        found = [0] * len(self.largest)
+        for number, axis, size in self.axes:
+            found[size] = shapes[number][axis]
+        return found
+
+    def serve(self, shapes: Shapes, waste: float = WASTE) -> bool:
+        """True if a call's sizes are not too large, and not so small that most of the work is in vain."""
+        return all(size <= largest <= max(waste * size, SMALLEST) for size, largest in zip(self.sizes(shapes), self.largest))
+
+
+@dataclass(slots=True)
+class _Calls:
+    """Calls of one kind, whose arrays differ in sizes alone.
+
+    Attributes:
+        first: the shapes of the first call.
+        groups: for each axis, a number; axes of one number have had equal sizes so far.
+        varying: the axes that have had several sizes.
+        own: shapes with tapes of their own.
+        counts: calls with other shapes.
+        most: the largest size of each axis.
+        tapes: the extents of tapes for several sizes, and their entries.
+        needed: why sizes cannot be data.
+        paths: how many tapes were recorded because a guard on sizes alone came out differently.
+    """
+
+    first: Shapes
+    groups: list[int]
+    varying: set[int] = field(default_factory=set)
+    own: set[Shapes] = field(default_factory=set)
+    counts: Counter[Shapes] = field(default_factory=Counter)
+    most: list[int] = field(default_factory=list)
+    tapes: dict[Extents, int] = field(default_factory=dict)
+    needed: str = ""
+    paths: int = 0
+
+    def extents(self, shapes: Shapes) -> Extents | None:
+        """The extents of a tape for a call; None for a tape of its own."""
+        if shapes in self.own:
+            return None
+        if self.needed:
+            self.counts[shapes] += 1
+            return None
+        count = self.counts[shapes] = self.counts[shapes] + 1
+        if count == 1:
+            self._compare(shapes)
+        flat = [size for shape in shapes for size in shape]
+        if min(flat[k] for k in self.varying) < 2:
+            return None  # as NumPy broadcasts an axis of size 1, and reductions of none differ
+        for extents, entries in list(self.tapes.items()):
+            if extents.serve(shapes, math.inf if entries < FEW_ENTRIES else WASTE):
+                if len(self.own) >= MOST_OWN or count <= min(OFTEN, MANY_ENTRIES // entries):
+                    return extents
+                self.own.add(shapes)
+                return None
+        return self._new_extents(shapes)
+
+    def _compare(self, shapes: Shapes) -> None:
+        """Note which sizes differ from those of former calls."""
+        flat = [size for shape in shapes for size in shape]
+        numbers: dict[tuple[int, int], int] = {}
+        groups = [numbers.setdefault(each, len(numbers)) for each in zip(self.groups, flat)]
+        varying = self.varying | {k for k, size in enumerate(size for shape in self.first for size in shape) if size != flat[k]}
+        if (groups, varying) != (self.groups, self.varying):
+            # Tapes with fewer sizes may be wrong for more.
+            self.groups, self.varying, self.tapes = groups, varying, {}
+        self.most = list(map(max, self.most, flat))
+
+    def _new_extents(self, shapes: Shapes) -> Extents:
+        places = [(number, axis) for number, shape in enumerate(shapes) for axis in range(len(shape))]
+        sizes: dict[int, int] = {}
+        axes = tuple((*places[k], sizes.setdefault(self.groups[k], len(sizes))) for k in sorted(self.varying))
+        most = {size: max(self.most[k] for k in self.varying if sizes[self.groups[k]] == size) for size in sizes.values()}
+        # Of a power of 2; twice as large as necessary if a tape has become too small, as sizes may grow further.
+        doubled = 2 if self.tapes else 1
+        extents = Extents(axes, tuple(_power_of_2(size * doubled) for size in most.values()))
+        if extents.serve(shapes):
+            return extents
+        return replace(extents, largest=tuple(_power_of_2(size * 2) for size in extents.sizes(shapes)))
+
+
+class SizeArguments:
+    """The sizes of a function's arrays, by kind of call: dtypes, static arguments, activity."""
+
+    __slots__ = ("_calls",)
+
+    def __init__(self) -> None:
+        self._calls: dict[Hashable, _Calls] = {}
+
+    def extents(self, bound: BoundCall) -> Extents | None:
+        """The sizes that are data in a call; None if it is answered by a tape for its sizes."""
+        shapes = shapes_of(bound.inputs)
+        return self._calls_like(bound, shapes).extents(shapes)
+
+    def _calls_like(self, bound: BoundCall, shapes: Shapes) -> _Calls:
+        key = (tuple([(a.dtype, a.ndim) for a in bound.inputs]), bound.active, bound.static)
+        calls = self._calls.get(key)
+        if calls is None:
+            if len(self._calls) >= MOST_KINDS:
+                self._calls.clear()
+            flat = [size for shape in shapes for size in shape]
+            calls = self._calls[key] = _Calls(shapes, flat, own={shapes}, most=flat, needed=_refused(bound))
+        return calls
+
+    def reasons(self) -> list[str]:
+        """Why there is a tape for each size, of kinds of calls that have one."""
+        return sorted({calls.needed for calls in self._calls.values() if calls.needed and len(calls.counts)})
+
+    def need(self, bound: BoundCall, why: str) -> None:
+        """Note that Python needs the sizes of calls like this one, which is bound without sizes as data."""
+        self._calls_like(bound, shapes_of(bound.inputs)).needed = why
+
+    def note_tape(self, bound: BoundCall, extents: Extents, tape: Tape) -> None:
+        """Note a tape for several sizes."""
+        calls = self._calls_like(bound, shapes_of(bound.inputs))
+        calls.tapes[extents] = sum(instruction.type.size for instruction in tape.instructions)
+
+    def allow_path(self, bound: BoundCall, tape: Tape, ordinal: int) -> bool:
+        """Count a path that begins at a guard on sizes alone. False if there are too many."""
+        calls = self._calls_like(bound, shapes_of(bound.inputs))
+        calls.paths += depends_on_ints_only(tape, ordinal)
+        return calls.paths <= MOST_PATHS_BY_INTS
+
+
+def shapes_of(inputs: Sequence[Operand]) -> Shapes:
+    return tuple([array.shape for array in inputs])
+
+
+def _power_of_2(size: int) -> int:
+    return max(SMALLEST, 1 << (size - 1).bit_length())
+
+
+def _refused(bound: BoundCall) -> str:
+    """Why sizes cannot be data in calls of a kind; empty if they may be."""
+    if any(array.ndim and array.dtype not in DTYPES for array in bound.inputs):
+        return "an array has a dtype that only arrays of one size have on a tape"
+    structures = [value for _, kind, value in bound.static if kind is Structure]
+    return "buffers have one size" if any(has_buffers(tree) for each in structures for tree in each.trees) else ""
+
+
+def with_sizes(bound: BoundCall, extents: Extents, kind: type[CompressedArray]) -> BoundCall:
+    """A call with sizes as further inputs, and arrays of the largest sizes.
+
+    Args:
+        kind: of the arrays that the function gets.
+    """
+    shapes = shapes_of(bound.inputs)
+    inputs = list(bound.inputs)
+    largest = list(map(list, shapes))
+    for number, axis, size in extents.axes:
+        largest[number][axis] = extents.largest[size]
+    for number in {number for number, _, _ in extents.axes}:
+        inputs[number] = _grown(inputs[number], largest[number])
+    inputs += map(np.int64, extents.sizes(shapes))
+    count = len(extents.largest)
+    return replace(
+        bound, function=_of_sizes(bound.function, extents, kind), inputs=tuple(inputs), active=(*bound.active, *[False] * count),
+        static=(*bound.static, (-3, Extents, extents)), plain=bound,
+    )  # fmt: skip
+
+
+def _grown(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """An array of another shape, in which the last entries along each axis are repeated."""
+    grown = np.empty(shape, array.dtype)
+    grown[tuple(map(slice, array.shape))] = array
+    before: tuple[slice, ...] = ()
+    for size, most in zip(array.shape, shape):
+        if size < most:
+            grown[(*before, slice(size, None))] = grown[(*before, slice(size - 1, size))]
+        before = (*before, slice(None))
+    return grown
+
+
+def _of_sizes(function: UserFunction, extents: Extents, kind: type[CompressedArray]) -> UserFunction:
+    """The function of arrays of the largest sizes, and of the sizes."""
+    count = len(extents.largest)
+
+    def of_sizes(*inputs: Operand) -> Tree:
+        arrays, sizes = list(inputs[:-count]), inputs[-count:]
+        if not any(map(is_tracked, inputs)):
+            for number, axis, size in extents.axes:
+                arrays[number] = arrays[number][(slice(None),) * axis + (slice(int(sizes[size])),)]
+            return function(*arrays)
+        kept = [Kept.first(size, largest) for size, largest in zip(sizes, extents.largest)]
+        axes: dict[int, dict[int, Kept]] = {}
+        for number, axis, size in extents.axes:
+            axes.setdefault(number, {})[axis - len(arrays[number].shape)] = kept[size]
+        return function(*[kind(array, axes[k]) if k in axes else array for k, array in enumerate(arrays)])
+
+    return of_sizes
