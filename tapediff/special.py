@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .errors import UnsupportedFunction
-from .ir.instruction import Operand, is_tracked
+from .ir.instruction import Operand, is_tracked, of_form
 from .numpy_api.composed.special_functions import COMPOSITIONS, polygamma as _polygamma
 from .numpy_api.joining import as_value
 from .ops import BY_SCIPY_NAME
@@ -52,6 +52,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *OTHERS})
 
 
+@of_form("logsumexp")
 def logsumexp(
     a: Operand, axis: int | Sequence[int] | None = None, b: Operand = None, keepdims: bool = False, return_sign: bool = False
 ) -> Operand:
@@ -105,12 +106,14 @@ def _below_largest(x: Operand, axis: int | Sequence[int] | None) -> tuple[Operan
     return below, is_one, np.sum(SELECT(is_apart, 0.0, np.exp(below)), axis=axis, keepdims=True)
 
 
+@of_form("softmax")
 def softmax(x: Operand, axis: int | Sequence[int] | None = None) -> Operand:
     """exp(x) / sum(exp(x)) along `axis`, without overflow; as scipy.special.softmax."""
     below, is_one, rest = _below_largest(_array(x), axis)
     return np.exp(below) / SELECT(is_one, 1.0 + rest, rest)
 
 
+@of_form("softmax")
 def log_softmax(x: Operand, axis: int | Sequence[int] | None = None) -> Operand:
     """log(softmax(x)) without loss of precision; as scipy.special.log_softmax."""
     below, is_one, rest = _below_largest(_array(x), axis)
@@ -123,11 +126,13 @@ def multigammaln(a: Operand, d: int) -> Operand:
     return d * (d - 1) * 0.25 * np.log(np.pi) + np.sum(gammaln(np.expand_dims(_array(a), -1) + offsets), axis=-1)
 
 
+@of_form("entries")
 def polygamma(n: Operand, x: Operand) -> Operand:
     """The n-th derivative of digamma at x, n integers; as scipy.special.polygamma."""
     return _polygamma(n, _array(x))
 
 
+@of_form("entries")
 def factorial(n: Operand) -> Operand:
     """gamma(n + 1), and 0 for negative n; as scipy.special.factorial with exact=False."""
     n = _array(n)

@@ -17,6 +17,7 @@ from ..ir.arguments import options_by_name
 from ..ir.instruction import BOOL, Operand, Tree, is_tracked
 from ..ir.pytree import TreeDef, flatten, unflatten
 from ..ops.control.calls import LoopForm
+from ..recording.arrays.compressed_functions import aligned, is_compressed, of_full_length, settled
 from ..recording.recorder import current_recorder
 from .callees.body import Body, as_operand, call, kept_callee, type_of
 from .captured.freeze import Frozen, freeze
@@ -56,7 +57,12 @@ def scan(
     """
     if checkpoint not in (None, "sqrt", "none"):
         raise ArgumentMismatch('checkpoint is None, "sqrt" or "none"', got=repr(checkpoint))
-    x_leaves, x_treedef = flatten(xs)
+    x_leaves, x_treedef = flatten(xs, settles=False)
+    if any(map(is_compressed, x_leaves)):
+        found = None if length is not None else _scan_of_selected(f, init, x_treedef, x_leaves, reverse, checkpoint)
+        if found is not None:
+            return found
+        x_leaves = list(map(settled, x_leaves))
     length = _length(x_leaves, length)
     init_leaves, treedef = flatten(init)
     frozen = freeze(f)
@@ -68,6 +74,39 @@ def scan(
     if checkpoint is None and _is_large(init_leaves, length) and _is_large(loop.carries_read(init_leaves, x_leaves), length):
         return _blocked_scan(f, init, x_treedef, x_leaves, length, reverse)
     return _looped_scan(loop, init_leaves, x_leaves, LoopForm(0, len(x_leaves), 0, length, backwards=reverse))
+
+
+def _scan_of_selected(
+    f: Callable[[Tree, Tree], tuple[Tree, Tree]], init: Tree, x_treedef: TreeDef, leaves: Sequence[Operand], reverse: bool,
+    checkpoint: str | None,
+) -> tuple[Tree, Tree] | None:  # fmt: skip
+    """A scan along arrays of which data select entries: the others leave the carry; None if lengths are not known to agree."""
+    like = next(leaf for leaf in leaves if is_compressed(leaf))
+    if not all(map(np.ndim, leaves)):
+        return None
+    made = [leaf if is_compressed(leaf) and -leaf.ndim in leaf.kept else of_full_length(leaf, -np.ndim(leaf), like) for leaf in leaves]
+    made = aligned([(leaf, -leaf.ndim) for leaf in made])
+    if made[0] is None or any(len(leaf.kept) > 1 for leaf in made):
+        return None
+    kept = made[0].kept[-made[0].ndim]
+    # Where there is no entry, the first iteration is computed once more, as another could fail.
+    entry = np.argmax(kept.mask) if not reverse else kept.extent - 1 - np.argmax(kept.mask[::-1])
+    firsts = [np.take(leaf.whole, entry, axis=0) for leaf in made]
+    init_leaves, treedef = flatten(init)
+
+    def where_selected(carry: Tree, given: tuple[list[Operand], Operand]) -> tuple[Tree, Tree]:
+        row, is_entry = given
+        before = flatten(carry)[0]
+        x = unflatten(x_treedef, [np.where(is_entry, one, first) for one, first in zip(row, firsts)])
+        result = f(unflatten(treedef, [np.where(is_entry, one, first) for one, first in zip(before, init_leaves)]), x)
+        if not isinstance(result, (tuple, list)) or len(result) != 2 or flatten(result[0])[1] != treedef:
+            return result
+        after = [np.where(is_entry, one, other) for one, other in zip(flatten(result[0])[0], before)]
+        return unflatten(treedef, after), result[1]
+
+    carry, ys = scan(where_selected, init, ([leaf.whole for leaf in made], kept.mask), reverse=reverse, checkpoint=checkpoint)
+    y_leaves, y_treedef = flatten(ys)
+    return carry, unflatten(y_treedef, [type(like)(y, {-y.ndim: kept}) for y in y_leaves])
 
 
 def _scan_loop(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -303,6 +304,10 @@ class Computes:
         """The tracked array that it stands for, by guards if need be."""
         raise NotImplementedError
 
+    def applied(self, form: str, function: Callable[..., Operand], args: tuple[Operand, ...], named: dict[str, Operand]) -> Operand:
+        """The result of a function of a known form; see `of_form`."""
+        raise NotImplementedError
+
     def read_from(self, array: Operand, index: Operand) -> Operand:
         """array[index], where this is the index or a part of it."""
         raise NotImplementedError
@@ -314,6 +319,23 @@ class Computes:
     def written_through(self, array: Operand, index: Operand, value: Operand) -> Operand:
         """Likewise after a value was written where this is the index or a part of it."""
         raise NotImplementedError
+
+
+def of_form(form: str) -> Callable[[Callable[..., Operand]], Callable[..., Operand]]:
+    """Wrap a function of arrays so that operands that are `Computes` answer it; the forms are those of recording/arrays."""
+
+    def wrapper(function: Callable[..., Operand]) -> Callable[..., Operand]:
+        @wraps(function)
+        def call(*args: Operand, **named: Operand) -> Operand:
+            for value in args:
+                found: Operand = value[0] if type(value) is tuple and value else value
+                if issubclass(type(found), Computes):
+                    return found.applied(form, function, args, named)
+            return function(*args, **named)
+
+        return call
+
+    return wrapper
 
 
 def is_tracked(value: object) -> bool:

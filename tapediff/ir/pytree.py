@@ -206,25 +206,29 @@ def is_static(treedef: TreeDef) -> bool:
     return isinstance(treedef.keys, _Value)
 
 
-def flatten(tree: Tree, *, arguments: bool = False) -> tuple[list[Tree], TreeDef]:
+def flatten(tree: Tree, *, arguments: bool = False, settles: bool = True) -> tuple[list[Tree], TreeDef]:
     """The arrays and numbers of a tree, and its treedef.
 
     Args:
         tree: tuples, named tuples, lists and dicts of arrays and numbers; other values become part of the treedef.
         arguments: mark Python integers in the treedef, and make Python bools part of it.
+        settles: take the arrays that operands of type `Computes` stand for; else they are leaves themselves.
     """
     leaves: list[Tree] = []
-    return leaves, _flatten(tree, leaves, arguments)
+    return leaves, _flatten(tree, leaves, arguments, settles)
 
 
-def _flatten(tree: Tree, leaves: list[Tree], arguments: bool) -> TreeDef:
+def _flatten(tree: Tree, leaves: list[Tree], arguments: bool, settles: bool = True) -> TreeDef:
     kind = type(tree)
     if issubclass(kind, Computes):
+        if not settles:
+            leaves.append(tree)
+            return ARRAY
         tree = tree.settled()
         kind = type(tree)
     is_array = isinstance(tree, (np.ndarray, np.number, np.bool_))
     if kind is complex or (is_array and not is_tracked(tree) and tree.dtype.kind == "c"):
-        return TreeDef(Pair, (_Value(None),), tuple(_flatten(part, leaves, arguments) for part in taken_apart(tree)))
+        return TreeDef(Pair, (_Value(None),), tuple(_flatten(part, leaves, arguments, settles) for part in taken_apart(tree)))
     if is_tracked(tree) or kind is float or kind is int or is_array:
         leaves.append(tree)
         return INTEGER if kind is int and arguments else ARRAY
@@ -232,14 +236,14 @@ def _flatten(tree: Tree, leaves: list[Tree], arguments: bool) -> TreeDef:
         leaves.append(tree)
         return ARRAY
     if isinstance(tree, (tuple, list)):
-        return TreeDef(kind, (), tuple(_flatten(part, leaves, arguments) for part in tree))
+        return TreeDef(kind, (), tuple(_flatten(part, leaves, arguments, settles) for part in tree))
     if kind is dict:
         # Sorted, as dicts are equal in any order.
         keys = tuple(sorted(tree) if all(type(key) is str for key in tree) else tree)
-        return TreeDef(kind, keys, tuple(_flatten(tree[key], leaves, arguments) for key in keys))
+        return TreeDef(kind, keys, tuple(_flatten(tree[key], leaves, arguments, settles) for key in keys))
     if kind in REGISTERED or (is_dataclass(tree) and holds_arrays(tree)):
         _, keys, parts = parts_of(tree) or (None, (), ())
-        return TreeDef(kind, keys, tuple(_flatten(part, leaves, arguments) for part in parts))
+        return TreeDef(kind, keys, tuple(_flatten(part, leaves, arguments, settles) for part in parts))
     try:
         value = _Value(tree)
         hash(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.current_recording import failure_may_be_caught
-from ..ir.instruction import Operand
+from ..ir.instruction import Operand, of_form
 from ..numpy_api.matrices import decompositions, linear_algebra
 from ..ops.arrays.shape import broadcast
 from ..ops.matrices.factors import PINV, SVD, svd_parts
@@ -17,6 +17,7 @@ from .calls import array, floats, refuse, scipys, square
 _TRANSPOSED = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 
 
+@of_form("solve")
 @scipys
 def solve_triangular(
     a: Operand, b: Operand, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
@@ -65,6 +66,7 @@ _STRUCTURES = {
 }  # fmt: skip
 
 
+@of_form("solve")
 @scipys
 def solve(
     a: Operand, b: Operand, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, check_finite: bool = True,
@@ -88,6 +90,7 @@ def solve(
     return linear_algebra.solve(turned(a) if transposed else a, b)
 
 
+@of_form("matrix of a square one")
 @scipys
 def inv(a: Operand, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: str | None = None, lower: bool = False) -> Operand:
     """The inverse; see `solve` for assume_a."""
@@ -95,24 +98,28 @@ def inv(a: Operand, overwrite_a: bool = False, check_finite: bool = True, *, ass
     return linear_algebra.inv(a) if assume_a is None else solve(a, identities(a), lower=lower, assume_a=assume_a)
 
 
+@of_form("number of a square matrix")
 @scipys
 def det(a: Operand, overwrite_a: bool = False, check_finite: bool = True) -> Operand:
     """The determinant; at a singular matrix its derivative is the matrix of cofactors."""
     return linear_algebra.det(square(a))
 
 
+@of_form("matrix of a square one")
 @scipys
 def cholesky(a: Operand, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Operand:
     """The Cholesky factor of a positive definite matrix; reads one triangle: the upper one, unless lower=True."""
     return linear_algebra.cholesky(square(a), upper=not lower)
 
 
+@of_form("matrix of a square one")
 @scipys
 def cho_factor(a: Operand, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Operand, bool]:
     """The factor for cho_solve; its other triangle is zero."""
     return linear_algebra.cholesky(square(a), upper=not lower), lower
 
 
+@of_form("solve")
 @scipys
 def cho_solve(c_and_lower: tuple[Operand, bool], b: Operand, overwrite_b: bool = False, check_finite: bool = True) -> Operand:
     """Solve a x = b, given cho_factor(a)."""

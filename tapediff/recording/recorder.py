@@ -132,6 +132,7 @@ class Recorder(TapeBuilder):
         lists_asked: where NumPy made object arrays of lists that hold tracked numbers.
         fills: the dtypes of which np.zeros and its relatives make tracked arrays; see `run`.
         is_again: an attempt was given up by RecordedAgain, which is possible once.
+        is_of_sizes: sizes of arguments are data; where that takes much longer, it is given up.
     """
 
     def __init__(
@@ -149,7 +150,7 @@ class Recorder(TapeBuilder):
         self.asked: Callable[[], None] | None = None
         self.is_open = self._is_restored = False
         self.entry_frame = 0
-        self.is_called = self.is_again = False
+        self.is_called = self.is_again = self.is_of_sizes = False
         self.outer: Recorder | None = None
         self.level = 0
         self.guard_count = 0
@@ -265,9 +266,9 @@ class Recorder(TapeBuilder):
 
     def _restart(self, fills: Fills) -> None:
         """Forget what was recorded."""
-        kept = self.merges, self.longest, self.is_again
+        kept = self.merges, self.longest, self.is_again, self.is_of_sizes
         self.__init__(self.name, concrete=self.concrete, prescribed=self.prescribed, along=self.along, fills=fills)
-        self.merges, self.longest, self.is_again = kept
+        self.merges, self.longest, self.is_again, self.is_of_sizes = kept
 
     def _run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
         """Call `body`, recording.

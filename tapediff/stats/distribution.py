@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.source_location import user_site
 from ..errors import UnsupportedFunction
-from ..ir.instruction import Operand, is_tracked
+from ..ir.instruction import Operand, is_tracked, of_form
 from ..numpy_api.joining import as_value
 from ..ops.elementwise.arithmetic import FLOOR
 from ..ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
@@ -123,26 +123,32 @@ class Distribution:
             fix=f"pass the parameters to the method: tapediff.stats.{self.name}.{'logpmf' if self.is_discrete else 'logpdf'}(x, ...)",
         )  # fmt: skip
 
+    @of_form("entries")
     def cdf(self, x: Operand, *args: Operand, **named: Operand) -> Operand:
         """The probability of values up to x."""
         return self._probability("cdf", x, args, named, 0.0, 1.0)
 
+    @of_form("entries")
     def logcdf(self, x: Operand, *args: Operand, **named: Operand) -> Operand:
         """The logarithm of cdf."""
         return self._probability("logcdf", x, args, named, -np.inf, 0.0)
 
+    @of_form("entries")
     def sf(self, x: Operand, *args: Operand, **named: Operand) -> Operand:
         """The probability of values above x."""
         return self._probability("sf", x, args, named, 1.0, 0.0)
 
+    @of_form("entries")
     def logsf(self, x: Operand, *args: Operand, **named: Operand) -> Operand:
         """The logarithm of sf."""
         return self._probability("logsf", x, args, named, 0.0, -np.inf)
 
+    @of_form("entries")
     def ppf(self, q: Operand, *args: Operand, **named: Operand) -> Operand:
         """The x with cdf(x) = q."""
         return self._quantile("ppf", q, args, named)
 
+    @of_form("entries")
     def isf(self, q: Operand, *args: Operand, **named: Operand) -> Operand:
         """The x with sf(x) = q."""
         return self._quantile("isf", q, args, named)
@@ -236,6 +242,7 @@ class Distribution:
 class Continuous(Distribution):
     """A distribution with a density."""
 
+    @of_form("entries")
     def logpdf(self, x: Operand, *args: Operand, **named: Operand) -> Operand:
         """The logarithm of the density at x: `logpdf(x, *shapes, loc=0, scale=1)`.
 
@@ -244,6 +251,7 @@ class Continuous(Distribution):
         """
         return self._log_density(x, args, named)
 
+    @of_form("entries")
     def pdf(self, x: Operand, *args: Operand, **named: Operand) -> Operand:
         """The density at x."""
         return np.exp(self._log_density(x, args, named))
@@ -254,10 +262,12 @@ class Discrete(Distribution):
 
     is_discrete = True
 
+    @of_form("entries")
     def logpmf(self, k: Operand, *args: Operand, **named: Operand) -> Operand:
         """The logarithm of the probability of k: `logpmf(k, *shapes, loc=0)`. -inf, with derivative zero, if k is impossible."""
         return self._log_density(k, args, named)
 
+    @of_form("entries")
     def pmf(self, k: Operand, *args: Operand, **named: Operand) -> Operand:
         """The probability of k."""
         return np.exp(self._log_density(k, args, named))

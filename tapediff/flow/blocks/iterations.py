@@ -52,6 +52,7 @@ from .unread import ReadBeforeWritten, Unread, is_unread, unread_in
 MOST_ATTEMPTS = 16
 # Maximum room of a growing list.
 _MOST_ROOM = 128
+_ROOM_OF_SIZES = 16
 
 class TooLarge(Restart):
     """The trajectory of all carries takes too much memory; a data-dependent loop recomputes part of it."""
@@ -126,7 +127,7 @@ class Loop:
         self.may_not_run = first is not True
         while not self._enter(self._tape(mark), first):
             state.room *= 2
-            if state.room > _MOST_ROOM:
+            if state.room > (_ROOM_OF_SIZES if state.recorder.is_of_sizes else _MOST_ROOM):
                 raise Unjoinable(
                     f"a list gets more than {_MOST_ROOM} entries in a loop",
                     "create it in full length before the loop, and write to its entries",

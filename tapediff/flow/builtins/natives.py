@@ -26,10 +26,8 @@ import numpy as np
 
 from ...base.byte_code import is_held_elsewhere
 from ...base.current_recording import current_recorder
-from ...ir.instruction import ValueType
-from ...numpy_api.creating import array, as_array, holds_tracked
+from ...numpy_api.creating import as_array, holds_tracked
 from ...ops.control.calls import CALL, LOOP
-from ...recording.arrays.compressed import DTYPES, Kept
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import FILLED, ORIGINALS, RARE_MAKERS, Fills
 from ...recording.python_state.list_arguments import DISPATCHED, form_of
@@ -39,7 +37,6 @@ from ...recording.python_state.replacement import Replacement
 from ..anything import Object
 from ..calls.callables import function
 from ..containers.choices import as_value, mapped, possible
-from ..containers.compressed import Compressed
 from ..containers.entries import is_conditional, settled_contents, settled_deeply
 from ..containers.generators import Generator
 from ..containers.items import owned, refuse_iterators
@@ -49,14 +46,15 @@ from ..operations.divisions import may_be_zero_of_ints, zero_of_ints
 from ..state.fork import guarded, refuse, speculate
 from ..state.identities import AsksIdentities
 from ..state.joins import MOST_OPTIONS
-from ..state.numbers.bounds import as_choice, bounds_of, ends
+from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import note_python, types_of
 from ..state.places import note_attribute, note_contents
-from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, is_data, lifted, packed_count, parts, state
+from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users
 from .arguments import NATIVE
 from .numbers import Unchanged
+from .of_lengths import compressed_list, of_length
 from .programs import INDIFFERENT, METHODS, PROGRAMS, Program
 from .users_methods import may_ask, method_for, taken_out
 
@@ -241,7 +239,8 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
     elif not (_is_indifferent(owner, name) if isinstance(owner, _CONTAINERS) else _is_structural(f, name, args, named)):
         holders = (owner, *args, *named.values())
         if state.has_maybes and any(map(is_conditional, holders)) and not any(hasattr(type(holder), "__next__") for holder in holders):
-            made = args if isinstance(owner, _CONTAINERS) or not _is_numpys(f) else tuple(map(_as_compressed, args))
+            is_numpys = isinstance(f, (np.ufunc, *_NUMPYS)) and _is_known(f, name, owner) and name not in _WRITING_FIRST
+            made = tuple(map(compressed_list, args)) if is_numpys and not isinstance(owner, _CONTAINERS) else args
             if any(a is not b for a, b in zip(args, made)):
                 return _called(f, *made, **named)
             return _by_lengths(f, owner, args, named)
@@ -294,30 +293,6 @@ def _is_structural(f: Object, name: str, args: tuple[Object, ...], named: dict[s
     return type(f) is itemgetter or (name in _STRUCTURAL and not (f is deque and len(args) + len(named) > 1))
 
 
-def _is_numpys(f: Object) -> bool:
-    return isinstance(f, (np.ufunc, *_NUMPYS)) and _is_pure(f) and (getattr(f, "__module__", None) or "numpy").startswith("numpy")
-
-
-def _as_compressed(value: Object) -> Object:
-    """A list of data-dependent length as an array, if its entries are of one shape and dtype; other values as they are."""
-    if not isinstance(value, (list, tuple)) or not is_conditional(value):
-        return value
-    conditions, entries = zip(*parts(value))
-    if any(type(entry) in CHOICES or _is_of_several_types(entry) for entry in entries):
-        return value
-    if any(type(entry) is not TrackedArray and not isinstance(entry, (int, float, np.generic, np.ndarray)) for entry in entries):
-        return value
-    types = {entry.type if type(entry) is TrackedArray else ValueType(np.shape(entry), np.asarray(entry).dtype) for entry in entries}
-    kind = types.pop()
-    if types or kind.dtype not in DTYPES:
-        return value
-    whole, mask = array(list(entries)), array(list(conditions))
-    if type(whole) is not TrackedArray:
-        whole = current_recorder().tracked_constant(whole)
-    kept = Kept(mask, np.sum(mask) if packed_count(list(conditions)) == len(conditions) else None)
-    return Compressed(whole, {-1 - len(kind.shape): kept})
-
-
 def _by_lengths(f: Object, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
     """Call a function for each possible length of the lists among its arguments."""
     names = tuple(named)
@@ -360,7 +335,7 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
     finally:
         recorder.asked, recorder.refusal = before, refusal
     value = args[place]
-    if place == 0 and (made := of_length(called, value, args[1:], named)) is not None:
+    if (made := of_length(called, args, named)) is not None:
         return made
     rest = lambda v: _answered(f, (*args[:place], v, *args[place + 1 :]), named)  # noqa: E731 -- its name is its use
     if isinstance(value, (tuple, list)):
@@ -370,30 +345,6 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
     elif (choice := as_choice(value)) is not value:
         return lifted(rest, choice)
     return f(*args, **named)
-
-
-# Maximum number of entries of an array of data-dependent length.
-_MOST_ENTRIES = 4096
-_OF_LENGTH = frozenset(("zeros", "ones", "empty", "full", "arange"))
-
-
-def of_length(f: Object, shape: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
-    """An array of one axis whose length is data, by NumPy's functions of a shape; None for others."""
-    f = getattr(f, "original", f)
-    if type(shape) in (tuple, list) and len(shape) == 1:
-        (shape,) = shape
-    if getattr(f, "__name__", "") not in _OF_LENGTH or getattr(np, f.__name__, None) != f or not is_data(shape):
-        return None
-    if f is np.arange and (args or shape.type.dtype.kind != "i"):
-        return None
-    low, high = ends(bounds_of(shape))
-    if low < 0 or not high <= _MOST_ENTRIES:
-        return None
-    made = f(int(high), *args, **named)
-    if made.dtype not in DTYPES:
-        return None
-    whole = made if is_data(made) else current_recorder().tracked_constant(made)
-    return Compressed(whole, {-1: Kept.first(shape, int(high))})
 
 
 def _form(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:

@@ -46,7 +46,7 @@ from .places import (
     undo,
     unwritable,
 )
-from .recursions import check_instructions, check_recursion, check_sides
+from .recursions import check_guards, check_instructions, check_recursion, check_sides
 from .unshared import joined_results, joined_unshared
 from .values import CHOICES, UNBOUND, Unjoinable, both, either, facts_of, holds_several, known, negated, state
 
@@ -492,6 +492,7 @@ def observed(test: Operand, reason: Reason) -> bool:
 
 def by_guards(recorder: Object, ask: Callable[[], T], reason: Reason) -> T:
     """Ask for a value; guards that this adds get the reason."""
+    check_guards(recorder)
     asked, recorder.asked = recorder.asked, lambda: state.report.note_guard(recorder, reason, recorder.site_of(sys._getframe(1)))
     try:
         return ask()
@@ -506,6 +507,7 @@ def in_side() -> None:
     why = None if site is None else untranslated(site.code)
     what, instead = ("Python needs a data-dependent value here", _PLAIN) if site is None or why is None else (
         f"{site.code.co_name}() is not translated: {why}", _SOURCE)  # fmt: skip
+    check_guards(recorder)
     state.report.note_guard(recorder, refuse(what, instead, site), site)
 
 

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 
 from ...base.source_location import user_site
+from ..anything import Object
 from ..translate import is_function
 from .values import Restart, Unjoinable, state
 
@@ -18,6 +19,8 @@ _EVERY = 16
 
 # Maximum numbers of sides, and of instructions recorded on them, 5 to 20 s; then only one path is recorded.
 MOST_SIDES, MOST_INSTRUCTIONS = 20_000, 100_000
+# Of a recording for many sizes: beyond, one for each size takes less time.
+MOST_OF_SIZES, GUARDS_OF_SIZES = 20_000, 32
 _ONCE = "record the repeated part once: td.subtape, td.scan, or a loop of more iterations"
 
 
@@ -28,8 +31,15 @@ class TooDeep(Restart):
 def check_instructions(count: int) -> None:
     """Count instructions recorded on sides; give up if there are too many."""
     state.on_sides += count
-    if state.on_sides > MOST_INSTRUCTIONS:
-        raise TooDeep(f"more than {MOST_INSTRUCTIONS:,} instructions are recorded on sides of branches", _ONCE, user_site())
+    most = MOST_OF_SIZES if state.recorder.is_of_sizes else MOST_INSTRUCTIONS
+    if state.on_sides > most:
+        raise TooDeep(f"more than {most:,} instructions are recorded on sides of branches", _ONCE, user_site())
+
+
+def check_guards(recorder: Object) -> None:
+    """Give up a recording for many sizes if it gets many guards."""
+    if recorder.is_of_sizes and recorder.guard_count > GUARDS_OF_SIZES:
+        raise TooDeep(f"there are more than {GUARDS_OF_SIZES} guards", "", user_site())
 
 
 def check_sides() -> None:

@@ -22,6 +22,7 @@ from ...numpy_api.composed.ordering import positions_along
 from ...numpy_api.writing import require_same_kind
 from ...ops.arrays.indexing import GATHER, put
 from .compressed_functions import (
+    FORMS,
     FUNCTIONS,
     METHODS,
     REDUCED,
@@ -448,6 +449,10 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
 
     # Hooks of tracked arrays
 
+    def applied(self, form: str, function: Callable[..., Operand], args: tuple[Operand, ...], named: dict[str, Operand]) -> Operand:
+        found = _called(partial(FORMS[form], function), args, named)
+        return function(*settled(args), **{key: settled(value) for key, value in named.items()}) if found is None else found
+
     def read_from(self, array: Operand, index: Operand) -> Operand:
         """array[index], where the index has compressed arrays: of positions, as np.nonzero gives them."""
         parts = index if type(index) is tuple else (index,)
@@ -502,6 +507,8 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             require_same_kind(result, out[0], ufunc.__name__)
             out[0][...] = result
             return out[0]
+        if method == "outer" and not kwargs and all(np.ndim(value) == 1 for value in inputs):
+            return ufunc(inputs[0][:, None], inputs[1][None, :])
         if method == "__call__" and not kwargs:
             if ufunc is np.matmul:
                 found = product(*inputs)

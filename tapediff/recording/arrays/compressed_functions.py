@@ -18,6 +18,9 @@ from ...numpy_api.joining import as_value
 from ...numpy_api.kinds import Axis
 from ...numpy_api.reducing import axes_of
 
+# Maximum number of weights of a convolution.
+_MOST_WEIGHTS = 64
+
 # Maximum number of instructions compared to tell whether two values are equal.
 _MOST_COMPARED = 64
 
@@ -148,6 +151,10 @@ def _without_warnings(function: Callable[..., Operand], operands: list[Operand],
     return function(*operands, **named)
 
 
+def elementwise_form(function: Callable[..., Operand], *args: Operand, **named: Operand) -> Operand:
+    return elementwise(function, args, **named)
+
+
 def _by_entries(function: Callable[..., Operand]) -> Callable[..., Operand]:
     return lambda *args, **named: elementwise(function, args, **named)
 
@@ -160,7 +167,9 @@ def _of_vectors(function: Callable[..., Operand]) -> Callable[..., Operand]:
 # Reductions
 
 
-def _reduction(function: Callable[..., Operand], fills: Callable[[np.dtype], Operand] | None = None) -> Callable[..., Operand]:
+def _reduction(
+    function: Callable[..., Operand], fills: Callable[[np.dtype], Operand] | None = None, *, may_be_empty: bool = False
+) -> Callable[..., Operand]:
     """A reduction by NumPy's where=; or, for extrema, of entries in which the others are filled."""
 
     def reduced(a: Operand, axis: Axis = None, *, keepdims: bool = False, **named: Operand) -> Operand:
@@ -172,7 +181,7 @@ def _reduction(function: Callable[..., Operand], fills: Callable[[np.dtype], Ope
             where = {"where": np.broadcast_to(a.mask_of(over), a.whole.type.shape)} if over else {}
             made = function(a.whole, axis=tuple(gone), keepdims=keepdims, **where, **named)
         else:
-            if "initial" not in named:
+            if "initial" not in named and not may_be_empty:
                 name = f"zero-size array to reduction operation {function.__name__} which has no identity"
                 for k in over:
                     raise_where(~np.any(a.kept[k].mask), partial(ValueError, name))
@@ -296,6 +305,35 @@ def _diff(a: Operand, n: int = 1, axis: int = -1) -> Operand:
     return a
 
 
+def _trapezoid(y: Operand, x: Operand = None, dx: float = 1.0, axis: int = -1) -> Operand:
+    if np.ndim(y) != 1:
+        return None
+    widths = dx if x is None else np.diff(x)
+    return np.sum(widths * (y[1:] + y[:-1]) / 2.0)
+
+
+def _roll(a: Operand, shift: Operand, axis: int | None = None) -> Operand:
+    if np.ndim(shift):
+        return None
+    made = a.packed()
+    kept = made.kept[-1]
+    count = kept.count()
+    places = (np.arange(kept.extent) - shift) % np.maximum(count, 1)
+    return type(a)(np.take(made.whole, places, mode="clip"), made.kept)
+
+
+def _convolve(a: Operand, v: Operand, mode: str = "full") -> Operand:
+    """The convolution with a few numbers."""
+    if is_compressed(v) or not is_compressed(a) or np.ndim(a) != 1 or np.ndim(v) != 1 or not 0 < len(v) <= _MOST_WEIGHTS:
+        return None
+    count, weights = len(v), v[::-1]
+    if mode not in ("full", "valid") or not a.kept[-1].count() >= count:
+        return None
+    if mode == "full" and count > 1:
+        a = np.concatenate([np.zeros(count - 1), a, np.zeros(count - 1)])
+    return sum((a[k : k + 1 - count or None] * weights[k] for k in range(1, count)), a[: 1 - count or None] * weights[0])
+
+
 # Products and joins
 
 
@@ -400,11 +438,18 @@ def _square(a: Operand) -> Operand:
     return np.where(a.mask_of(a.kept), a.whole, np.eye(a.kept[-1].extent))
 
 
-def _solve(a: Operand, b: Operand) -> Operand:
-    matrix, axis = _square(a), -1 if np.ndim(b) == 1 else -2
-    if matrix is None or not is_compressed(b) or axis not in b.kept or not are_alike(a.kept[-1], b.kept[axis]):
+def _solve(function: Callable[..., Operand], a: Operand, b: Operand, *options: Operand, **named: Operand) -> Operand:
+    """The solution of a system by a function of a matrix, or of its factor and a flag, and the right-hand side."""
+    given: Operand = a[0] if type(a) is tuple else a
+    matrix, axis = _square(given), -1 if np.ndim(b) == 1 else -2
+    if matrix is None or np.ndim(b) > 2:
         return None
-    return type(b)(np.linalg.solve(matrix, b.filled(0.0)), b.kept)
+    if not is_compressed(b) or axis not in b.kept:
+        b = of_full_length(b, axis, given)
+    _, b = aligned([(given, -1), (b, axis)])
+    if b is None or not are_alike(given.kept[-1], b.kept[axis]):
+        return None
+    return type(b)(function((matrix, *a[1:]) if type(a) is tuple else matrix, b.filled(0.0), *options, **named), b.kept)
 
 
 def _lstsq(a: Operand, b: Operand, rcond: Operand = None) -> Operand:
@@ -437,13 +482,39 @@ def _ix(*args: Operand) -> Operand:
     return tuple(place[(*[None] * k, slice(None), *[None] * (len(args) - k - 1))] for k, place in enumerate(places))
 
 
-def _of_square(function: Callable[..., Operand], *, is_matrix: bool) -> Callable[..., Operand]:
-    def of_square(a: Operand) -> Operand:
-        matrix = _square(a)
-        made = None if matrix is None else function(matrix)
-        return type(a)(made, a.kept) if is_matrix and made is not None else made
+def _number_of_square(function: Callable[..., Operand], a: Operand, **named: Operand) -> Operand:
+    matrix = _square(a)
+    return None if matrix is None else function(matrix, **named)
 
-    return of_square
+
+def _matrix_of_square(function: Callable[..., Operand], a: Operand, *options: Operand, **named: Operand) -> Operand:
+    """A matrix, perhaps with a flag, made of one."""
+    matrix = _square(a)
+    if matrix is None:
+        return None
+    made = function(matrix, *options, **named)
+    return (type(a)(made[0], a.kept), *made[1:]) if type(made) is tuple else type(a)(made, a.kept)
+
+
+def _triangle(function: Callable[..., Operand]) -> Callable[..., Operand]:
+    def triangle(m: Operand, k: int = 0) -> Operand:
+        if m.ndim != 2 or any(kept.length is None for kept in m.kept.values()):
+            return None
+        return type(m)(function(m.whole, k), m.kept)
+
+    return triangle
+
+
+# Logarithms of sums of exponentials
+
+
+def _logsumexp(function: Callable[..., Operand], a: Operand, axis: Axis = None, *, keepdims: bool = False) -> Operand:
+    return _reduction(function, lambda _: -np.inf, may_be_empty=True)(a, axis, keepdims=keepdims)
+
+
+def _softmax(function: Callable[..., Operand], a: Operand, axis: Axis = None) -> Operand:
+    over = [k for k in a.kept if k in [place - a.ndim for place in axes_of(axis, a.ndim)]]
+    return type(a)(function(a.filled(-np.inf, over), axis), a.kept)
 
 
 def _expand_dims(a: Operand, axis: int) -> Operand:
@@ -458,6 +529,12 @@ def _like(function: Callable[..., Operand]) -> Callable[..., Operand]:
 
     return like
 
+
+# By the name that `of_form` gives: functions of the function and its arguments.
+FORMS: dict[str, Callable[..., Operand]] = {
+    "entries": elementwise_form, "solve": _solve, "matrix of a square one": _matrix_of_square,
+    "number of a square matrix": _number_of_square, "logsumexp": _logsumexp, "softmax": _softmax,
+}  # fmt: skip
 
 METHODS: dict[str, Callable[..., Operand]] = {
     "sum": _sum, "prod": _reduction(np.prod), "mean": _reduction(np.mean), "var": _reduction(np.var), "std": _reduction(np.std),
@@ -487,10 +564,13 @@ FUNCTIONS: dict[Operand, Callable[..., Operand]] = {
     np.inner: lambda a, b: _dot(a, b) if np.ndim(a) == np.ndim(b) == 1 else None,
     np.vdot: lambda a, b: _dot(a, b) if np.ndim(a) == np.ndim(b) == 1 else None, np.outer: _outer,
     np.concatenate: _concatenate, np.append: _append, np.hstack: _hstack, np.vstack: _vstack, np.stack: _stack,
-    np.column_stack: _column_stack, np.linalg.solve: _solve, np.linalg.cholesky: _of_square(np.linalg.cholesky, is_matrix=True),
+    np.column_stack: _column_stack, np.linalg.solve: partial(_solve, np.linalg.solve),
+    np.linalg.cholesky: partial(_matrix_of_square, np.linalg.cholesky), np.tril: _triangle(np.tril), np.triu: _triangle(np.triu),
     np.linalg.lstsq: _lstsq, np.diag: _diag, np.diagonal: _diag, np.trace: _trace, np.ix_: _ix,
-    np.linalg.inv: _of_square(np.linalg.inv, is_matrix=True), np.linalg.slogdet: _of_square(np.linalg.slogdet, is_matrix=False),
-    np.linalg.det: _of_square(np.linalg.det, is_matrix=False),
+    np.linalg.inv: partial(_matrix_of_square, np.linalg.inv), np.linalg.slogdet: partial(_number_of_square, np.linalg.slogdet),
+    np.linalg.det: partial(_number_of_square, np.linalg.det), np.trapezoid: _trapezoid, np.roll: _of_vectors(_roll),
+    np.convolve: _convolve,
+    np.digitize: lambda x, bins, right=False: None if np.ndim(x) != 1 else elementwise(lambda v: np.digitize(v, bins, right), (x,)),
     np.flip: _of_vectors(lambda m: m[::-1]), np.copy: lambda a: a.__copy__(), np.ravel: lambda a: a.ravel(),
     np.reshape: lambda a, shape: a.reshape(shape), np.expand_dims: _expand_dims,
     np.transpose: lambda a: a.T, np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a: a.size,

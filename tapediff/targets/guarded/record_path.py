@@ -265,6 +265,7 @@ class PathRecorder:
         if not why and missed is not None and not sizes.allow_path(plain, missed[0].tape, missed[1].ordinal):
             why = f"branches at {missed[0].tape.guards[missed[1].ordinal].site}"
         if not why:
+            recorder.is_of_sizes = True
             try:
                 tape = self._recorded(recorder, bound)
                 why = self._needs_sizes(tape)

@@ -1,0 +1,128 @@
+"""Arrays whose lengths are data, made by NumPy's functions of a length, or of a list of data-dependent length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...base.current_recording import current_recorder
+from ...ir.instruction import ValueType
+from ...numpy_api.creating import array
+from ...recording.arrays.compressed import DTYPES, Kept
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from ..containers.compressed import Compressed
+from ..containers.entries import is_conditional
+from ..state.numbers.bounds import bounds_of, ends
+from ..state.numbers.python_numbers import types_of
+from ..state.values import CHOICES, is_data, packed_count, parts
+
+# Maximum number of entries of an array of data-dependent length, and of a matrix.
+_MOST_ENTRIES = 4096
+_MOST_OF_MATRIX = 1 << 20
+
+
+def of_length(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
+    """An array by one of NumPy's functions of lengths, some of which are data; None for others."""
+    f = getattr(f, "original", f)
+    name = getattr(f, "__name__", "")
+    made = _FUNCTIONS.get(name)
+    return None if made is None or getattr(np, name, None) != f else made(f, *args, **named)
+
+
+def _of_shape(f: Object, shape: Object, *args: Object, **named: Object) -> Object:
+    """Zeros, ones, or an array of one number."""
+    lengths = tuple(shape) if type(shape) in (tuple, list) else (shape,)
+    extents: list[Object] = [_largest(length) if is_data(length) else length for length in lengths]
+    if any(type(extent) is not int for extent in extents) or np.prod(extents) > _MOST_OF_MATRIX:
+        return None
+    made = f(tuple(extents), *args, **named)
+    return _first(made, {k - len(lengths): length for k, length in enumerate(lengths) if is_data(length)})
+
+
+def _square(f: Object, n: Object, M: Object = None, k: int = 0, **named: Object) -> Object:
+    """The unit matrix."""
+    extent = _largest(n)
+    if extent is None or M is not None or extent**2 > _MOST_OF_MATRIX:
+        return None
+    return _first(np.eye(extent, k=k, **named), {-1: n, -2: n})
+
+
+def _range(_: Object, start: Object, stop: Object = None, step: Object = 1, **named: Object) -> Object:
+    """np.arange of ints."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    if type(step) is not int or step != 1 or not (_is_int(start) and _is_int(stop)):
+        return None
+    length = stop - start if type(start) is not int or start else stop
+    if is_data(length) and ends(bounds_of(length))[0] < 0:
+        length = np.maximum(length, 0)
+    extent = _largest(length)
+    if extent is None:
+        return None
+    made = _first(np.arange(extent, **named), {-1: length})
+    return made if made is None or (type(start) is int and not start) else made + start
+
+
+def _steps(f: Object, start: Object, stop: Object, num: Object, *args: Object, **named: Object) -> Object:
+    """np.linspace of two numbers or more."""
+    extent = _largest(num)
+    if args or named or extent is None or np.ndim(start) or np.ndim(stop) or ends(bounds_of(num))[0] < 0:
+        return None
+    numbers = current_recorder().tracked_constant(np.arange(extent, dtype=float))
+    last = np.where(num > 1, num - 1, 1)
+    made = np.where(numbers == num - 1, stop, start + numbers * ((stop - start) / last))
+    return _first(np.where(numbers == 0.0, start, made) + 0.0, {-1: num})
+
+
+_FUNCTIONS: dict[str, Callable[..., Object]] = {
+    **dict.fromkeys(("zeros", "ones", "empty", "full"), _of_shape), **dict.fromkeys(("eye", "identity"), _square), "arange": _range,
+    "linspace": _steps,
+}  # fmt: skip
+
+
+def _is_int(value: Object) -> bool:
+    return type(value) is int or (is_data(value) and value.dtype.kind == "i")
+
+
+def _largest(length: Object) -> int | None:
+    """The largest possible value of a length; None if that is not known, or too large."""
+    if not is_data(length):
+        return None
+    low, high = ends(bounds_of(length))
+    return int(high) if low >= 0 and high <= _MOST_ENTRIES else None
+
+
+def _first(made: Object, lengths: dict[int, Object]) -> Object:
+    """The first entries of an array along some axes."""
+    if made.dtype not in DTYPES:
+        return None
+    whole = made if is_data(made) else current_recorder().tracked_constant(made)
+    kept = {id(length): Kept.first(length, made.shape[axis]) for axis, length in lengths.items()}
+    return Compressed(whole, {axis: kept[id(length)] for axis, length in lengths.items()})
+
+
+def compressed_list(value: Object) -> Object:
+    """A list of data-dependent length as an array, if its entries are of one shape and dtype; other values as they are."""
+    if not isinstance(value, (list, tuple)) or not is_conditional(value):
+        return value
+    conditions, entries = zip(*parts(value))
+    types = set(map(_type_of, entries))
+    kind = types.pop()
+    if types or kind is None or kind.dtype not in DTYPES:
+        return value
+    whole, mask = array(list(entries)), array(list(conditions))
+    if type(whole) is not TrackedArray:
+        whole = current_recorder().tracked_constant(whole)
+    kept = Kept(mask, np.sum(mask) if packed_count(list(conditions)) == len(conditions) else None)
+    return Compressed(whole, {-1 - len(kind.shape): kept})
+
+
+def _type_of(entry: Object) -> ValueType | None:
+    """The type of an entry of an array; None if it depends on data."""
+    if type(entry) in CHOICES:
+        return None
+    if type(entry) is TrackedArray:
+        kinds = None if entry.type.shape else types_of(entry)
+        return entry.type if entry.type.shape or (kinds is not None and len(kinds) == 1) else None
+    return ValueType(np.shape(entry), np.asarray(entry).dtype) if isinstance(entry, (int, float, np.generic, np.ndarray)) else None
