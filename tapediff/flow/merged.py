@@ -10,6 +10,7 @@ from types import FunctionType, MethodType
 from ..base.current_recording import current_recorder
 from ..base.source_location import Site
 from ..errors import RefusedByRecording, UnsupportedFunction
+from ..recording.arguments.size_arguments import SizeNeeded
 from ..recording.python_state.filled_arrays import Fills, may_be_filled
 from ..recording.recorder import RecordedAgain, unnoticed_errors
 from .anything import Object
@@ -98,6 +99,7 @@ class Flowed:
 
     def _alone(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
         """Record this point's path, by guards; a function that translated code has made has no other form."""
+        self._needs_sizes(recorder)
         if not is_made_by_translated(self.f):
             return self.f(*args, **named)
         report = self.report
@@ -108,8 +110,14 @@ class Flowed:
         finally:
             self.report = report
 
+    def _needs_sizes(self, recorder: Object) -> None:
+        """Raise SizeNeeded if sizes are data, as single paths are recorded for one size."""
+        if recorder.is_of_sizes:
+            raise SizeNeeded("the function is not merged" if self.report.only is None else self.report.only.what, is_here=False)
+
     def _give_up(self, recorder: Object) -> None:
         """Record single paths from now on; at once, dropping this attempt's guards, if no caller relies on them."""
+        self._needs_sizes(recorder)
         if recorder.outer is None and not recorder.prescribed and not recorder.is_again:
             self.report.is_single = True
             raise RecordedAgain

@@ -93,6 +93,8 @@ class GuardedTape(GuardedCalls, GuardedReports):
     changed at a call, f is recorded again, or the tapes of these values are reused. Random numbers, clocks and files stay as they
     were recorded, and so does what f itself changes; check_every notices when these change. Safe to use from several threads at once.
 
+    Sizes of arrays are data from their second value on: arrays of other lengths, of at least 2, take the same tape; see docs/sizes.md.
+
     An int argument is data from its second value on, and Python's arithmetic with it is recorded: a step number costs recordings only
     for its paths. If Python needs its value, as for range(t), it is specialised on, and f is recorded again for each value.
 

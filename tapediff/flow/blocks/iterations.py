@@ -42,6 +42,7 @@ from ..state.joins import chosen
 from ..state.numbers.large_ints import check_ints_of_iteration
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note, put, undo
+from ..state.recursions import TooDeep
 from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, both, negated, parted, state
 from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_in, objects_of, or_before, wider_at
 from .names_of_arrays import NamesOfArrays
@@ -52,7 +53,7 @@ from .unread import ReadBeforeWritten, Unread, is_unread, unread_in
 MOST_ATTEMPTS = 16
 # Maximum room of a growing list.
 _MOST_ROOM = 128
-_ROOM_OF_SIZES = 16
+_IN_FULL_LENGTH = "create it in full length before the loop, and write to its entries"
 
 class TooLarge(Restart):
     """The trajectory of all carries takes too much memory; a data-dependent loop recomputes part of it."""
@@ -127,11 +128,8 @@ class Loop:
         self.may_not_run = first is not True
         while not self._enter(self._tape(mark), first):
             state.room *= 2
-            if state.room > (_ROOM_OF_SIZES if state.recorder.is_of_sizes else _MOST_ROOM):
-                raise Unjoinable(
-                    f"a list gets more than {_MOST_ROOM} entries in a loop",
-                    "create it in full length before the loop, and write to its entries",
-                )
+            if state.room > _MOST_ROOM:
+                raise Unjoinable(f"a list gets more than {_MOST_ROOM} entries in a loop", _IN_FULL_LENGTH)
 
     def _tape(self, mark: int) -> Tape:
         """Record an iteration's tape."""
@@ -273,6 +271,8 @@ class Loop:
             entries = packed(place.get())
             if len(entries) > form.room and form.grows:
                 reason = Reason(f"a list gets more than {form.room} entries in a loop", site=user_site())
+                if state.recorder.is_of_sizes:
+                    raise TooDeep(reason.what, _IN_FULL_LENGTH, reason.site)
                 end_loop("full", parted(entries[form.room])[0], reason)
                 del entries[form.room :]
             elif len(entries) > form.room:

@@ -134,6 +134,12 @@ combinations_, permutations_ = combined(itertools.combinations), combined(iterto
 _MOST_COMBINED = 12
 
 
+def enumerate_(items: Object, start: Object = 0) -> Object:
+    if is_of_data_length(items) and items.kept[-items.ndim].length is not None and type(start) is int:
+        return call(in_python.iter_, Zipped([range(start, start + items.whole.shape[0]), items]))
+    return call(in_python.enumerate_, items, start) if are_owned(items) else NATIVE
+
+
 def zip_(*items: Object, strict: Object = False) -> Object:
     if (
         strict

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...ir.instruction import ValueType
-from ...numpy_api.creating import array
+from ...numpy_api.joining import as_value
 from ...recording.arrays.compressed import DTYPES, Kept
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
@@ -111,7 +111,7 @@ def compressed_list(value: Object) -> Object:
     kind = types.pop()
     if types or kind is None or kind.dtype not in DTYPES:
         return value
-    whole, mask = array(list(entries)), array(list(conditions))
+    whole, mask = as_value(list(entries)), as_value(list(conditions))
     if type(whole) is not TrackedArray:
         whole = current_recorder().tracked_constant(whole)
     kept = Kept(mask, np.sum(mask) if packed_count(list(conditions)) == len(conditions) else None)

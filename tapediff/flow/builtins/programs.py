@@ -94,7 +94,7 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     builtins.iter: lazy.iter_,
     builtins.next: lazy.next_,
     builtins.zip: lazy.zip_,
-    builtins.enumerate: where(lazy.are_owned, in_python.enumerate_),
+    builtins.enumerate: lazy.enumerate_,
     builtins.map: where(lazy.are_sources, in_python.map_),
     builtins.filter: where(lazy.are_sources, in_python.filter_),
     itertools.filterfalse: where(lazy.are_sources, in_python.filterfalse_),

@@ -28,7 +28,7 @@ class Compressed(CompressedArray, Lazy):
         count = kept.count()
         if is_data(count):
             # Of a length that is NumPy's number, a copy is Python's int.
-            count = note_python(count + 0 if kept.length is not None else count)
+            count = note_python(count + 0 if kept.length is not None and not kept.is_size else count)
             note_bounds(count, 0, kept.extent)
         return count
 

@@ -41,7 +41,7 @@ class BoundCall:
         active: which inputs may be differentiated.
         argnums: the caller's argnums, counted among `inputs`.
         static: position, type and value of the arguments that the tape is specialised on; hashable. Positions count the arrays in
-            the arguments; -1 is the structure of containers, -2 the names.
+            the arguments; -1 is the structure of containers, -2 the names, -3 the sizes that are data.
         name: the function's name.
         leaves: the arguments, with containers flattened.
         has_aux: the function returns (y, aux).

@@ -32,12 +32,24 @@ OFTEN = 100
 MANY_ENTRIES = 2_000_000
 MOST_OWN = 8
 
+# The position of the extents, among the values that a tape is specialised on.
+SIZES = -3
+
 # Most kinds of calls that are told apart; beyond, all begin anew.
 MOST_KINDS = 1000
 
 
 class SizeNeeded(Exception):
-    """The call has to be made again on a tape for its sizes; the argument says why."""
+    """The call has to be made again on a tape for its sizes.
+
+    Attributes:
+        why: what needs them.
+        is_here: only the path of this call needs them.
+    """
+
+    def __init__(self, why: str, is_here: bool) -> None:
+        super().__init__(why)
+        self.why, self.is_here = why, is_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +177,15 @@ class SizeArguments:
         """Why there is a tape for each size, of kinds of calls that have one."""
         return sorted({calls.needed for calls in self._calls.values() if calls.needed and len(calls.counts)})
 
-    def need(self, bound: BoundCall, why: str) -> None:
-        """Note that Python needs the sizes of calls like this one, which is bound without sizes as data."""
-        self._calls_like(bound, shapes_of(bound.inputs)).needed = why
+    def need(self, bound: BoundCall, needed: SizeNeeded) -> None:
+        """Note that Python needs the sizes of a call, or of all calls like it. It is bound without sizes as data."""
+        shapes = shapes_of(bound.inputs)
+        calls = self._calls_like(bound, shapes)
+        calls.paths += 1
+        if needed.is_here and calls.paths <= MOST_PATHS_BY_INTS:
+            calls.own.add(shapes)
+        else:
+            calls.needed = needed.why
 
     def note_tape(self, bound: BoundCall, extents: Extents, tape: Tape) -> None:
         """Note a tape for several sizes."""
@@ -214,7 +232,7 @@ def with_sizes(bound: BoundCall, extents: Extents, kind: type[CompressedArray]) 
     count = len(extents.largest)
     return replace(
         bound, function=_of_sizes(bound.function, extents, kind), inputs=tuple(inputs), active=(*bound.active, *[False] * count),
-        static=(*bound.static, (-3, Extents, extents)), plain=bound,
+        static=(*bound.static, (SIZES, Extents, extents)), plain=bound,
     )  # fmt: skip
 
 
@@ -240,7 +258,7 @@ def _of_sizes(function: UserFunction, extents: Extents, kind: type[CompressedArr
             for number, axis, size in extents.axes:
                 arrays[number] = arrays[number][(slice(None),) * axis + (slice(int(sizes[size])),)]
             return function(*arrays)
-        kept = [Kept.first(size, largest) for size, largest in zip(sizes, extents.largest)]
+        kept = [Kept.first(size, largest, is_size=True) for size, largest in zip(sizes, extents.largest)]
         axes: dict[int, dict[int, Kept]] = {}
         for number, axis, size in extents.axes:
             axes.setdefault(number, {})[axis - len(arrays[number].shape)] = kept[size]

@@ -51,16 +51,18 @@ class Kept:
     Attributes:
         mask: bools, of one axis.
         length: the number of selected entries, if these come first; else None.
+        is_size: the length is the size of an argument, and Python's int wherever the program sees it.
     """
 
     mask: Operand
     length: Operand | None = None
+    is_size: bool = False
 
     @classmethod
-    def first(cls, length: Operand, extent: int) -> Kept:
+    def first(cls, length: Operand, extent: int, *, is_size: bool = False) -> Kept:
         """The first entries of an axis."""
         mask = np.arange(extent) < length
-        return cls(mask if is_tracked(mask) else current_recorder().tracked_constant(mask), length)
+        return cls(mask if is_tracked(mask) else current_recorder().tracked_constant(mask), length, is_size)
 
     @property
     def extent(self) -> int:
@@ -372,8 +374,12 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             return self.with_kept(axis, self._along(place, axis), None)
         made = self.packed(axis)
         count = made.kept[axis].count()
-        place = np.where(key < 0, key + count, key)
-        raise_where((place < 0) | (place >= count), _OUTSIDE)
+        if type(key) is int:
+            place = key if key >= 0 else key + count
+            raise_where(place >= count if key >= 0 else place < 0, _OUTSIDE)
+        else:
+            place = np.where(key < 0, key + count, key)
+            raise_where((place < 0) | (place >= count), _OUTSIDE)
         return made.with_kept(axis, made._along(np.clip(place, 0, kept.extent - 1), axis), None)
 
     def __setitem__(self, index: Operand, value: Operand) -> None:

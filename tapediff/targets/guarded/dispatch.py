@@ -52,12 +52,12 @@ class Dispatch:
             self._recorder.noted(lambda: self._staleness.check_when_due(call))
         try:
             return self._answer(call, attempts)
-        except SizeNeeded as needed:
-            why = str(needed)
+        except SizeNeeded as raised:
+            needed = raised
         call = self._function.call(call.args, call.argnums, call.specialisation.guard_value)
         found = self._answer(call, attempts)
         # As below.
-        self._function.sizes.need(call.bound, why)
+        self._function.sizes.need(call.bound, needed)
         return found
 
     def _answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Answer]:

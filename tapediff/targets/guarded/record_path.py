@@ -272,10 +272,12 @@ class PathRecorder:
                 if not why:
                     sizes.note_tape(plain, extents, tape)
                     return tape
+            except SizeNeeded as raised:
+                why = raised.why
             except Exception as raised:  # noqa: BLE001 -- also an error of the function's own: plain Python decides
                 error, why = raised, f"{type(raised).__name__}: {raised}"
         self.misses -= 1  # the call starts over
-        raise SizeNeeded(why) from error
+        raise SizeNeeded(why, missed is not None) from error
 
     def _needs_sizes(self, tape: Tape) -> str:
         """Why a tape holds for one value of a size; empty if it does not."""

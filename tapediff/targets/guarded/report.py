@@ -16,6 +16,7 @@ from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
 from ...ops.control.calls import LOOP
 from ...recording.arguments.int_arguments import ANY_INT_KEY
+from ...recording.arguments.size_arguments import SIZES
 from ..margins import guard_margins, values_at
 from .keyed_call import CallKey
 from .reason import Reason, Specialisation
@@ -175,7 +176,7 @@ _ARGUMENTS = {
     ),
     "guard": ("the guard given by the user returned", "values", "give a coarser guard, or none"),
     "dtypes": ("its arguments have", "dtypes", "convert them to one dtype before the call"),
-    "shapes": ("its arguments have", "shapes", "pad arrays to a few lengths, and pass the true length or a mask as data"),
+    "shapes": ("its arguments have", "shapes", "see explain() for what needs their sizes; or pad arrays to a few lengths"),
 }  # fmt: skip
 _BRANCH = (
     "wrap the function with the branch in td.subtape, or use td.cond, td.while_loop (for a loop whose length changes) or np.where; or give "
@@ -200,6 +201,8 @@ def differences(key: CallKey, other: CallKey) -> str:
     """How a call differs from the calls of a tape; only the structure, if that differs."""
     if any(value == ANY_INT_KEY for _, value in _entries(key)) and all(value != ANY_INT_KEY for _, value in _entries(other)):
         return "ints, which are data from their second value on"
+    if any(position == SIZES for position, _ in _entries(key)) and all(position != SIZES for position, _ in _entries(other)):
+        return "sizes, which are data from their second value on"
     here, there = _aspects(key), _aspects(other)
     found = [name for name in _ARGUMENTS if here[name] != there[name]]
     names = {"static": "values of arguments that are no arrays", "guard": "value of the guard"}

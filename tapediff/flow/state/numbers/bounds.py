@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....ir.instruction import CONSTANT
+from ....ops.arrays.indexing import INDEX
 from ...anything import Object
 from ..values import choice_of, inputs_of, is_data, negated, op_of, state, type_of
 from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
@@ -101,9 +102,14 @@ def _told(name: str, a: Bounds, b: Bounds) -> bool | None:
 
 def _narrowed(value: Object, found: Bounds) -> Bounds:
     """The bounds that the tests on this path leave."""
-    recorder = value._recorder
-    for name, other, holds in _facts_of(recorder).compared.get(value._id, ()):
-        found = where(found, name, holds, ends(_of_instruction(recorder, other)))
+    return _narrowed_by_facts(value._recorder, value._id, found)
+
+
+def _narrowed_by_facts(recorder: Object, number: int, found: Bounds) -> Bounds:
+    is_int = type_of(recorder, number).dtype.kind == "i"
+    for name, other, holds, shift in _facts_of(recorder).compared.get(number, ()):
+        low, high = (0, 0) if other is None else ends(_of_instruction(recorder, other))
+        found = where(found, name, holds, (low + shift, high + shift), is_int=is_int)
     return found
 
 
@@ -177,11 +183,19 @@ def _on_path(recorder: Object, wanted: int) -> Bounds:
             continue
         node, everywhere = _node(recorder, number), _of_instruction(recorder, number)
         if not node.operands or visited == _MOST_ON_PATH:
-            memo[number] = everywhere
+            memo[number] = _narrowed_by_facts(recorder, number, everywhere) if node.type.dtype.kind == "i" else everywhere
             pending.pop()
             continue
         visited += 1
-        taken = facts.get((owner, node.inputs[0])) if node.name == "select" else None
+        taken = None
+        if node.name == "select":
+            test = node.inputs[0]
+            taken = facts.get((owner, test), _entry_outcome(recorder, test))
+            if taken is None and (op_of(recorder, test) is CONSTANT or _is_of_ints(recorder, test)):
+                if test not in memo:
+                    pending.append(test)
+                    continue
+                taken = bool(next(iter(memo[test]))) if len(memo[test]) == 1 else None
         operands = node.operands if taken is None else node.inputs[1:2] if taken else node.inputs[2:]
         left = [k for k in operands if k not in memo]
         if left:
@@ -189,7 +203,8 @@ def _on_path(recorder: Object, wanted: int) -> Bounds:
             continue
         found = _result(recorder, node, memo) if taken is None else memo[operands[0]]
         # Of inputs something may be noted.
-        memo[number] = everywhere if found == ANYTHING else found
+        found = everywhere if found == ANYTHING else found
+        memo[number] = _narrowed_by_facts(recorder, number, found) if node.type.dtype.kind == "i" else found
         pending.pop()
     return memo[wanted]
 
@@ -198,11 +213,12 @@ class _Facts(NamedTuple):
     """What the tests on a path tell of a recording's numbers.
 
     Attributes:
-        compared: by number, what it is compared with: the comparison, the other number and the outcome.
+        compared: by number, what it is compared with: the comparison, the other number, None for 0, the outcome, and what the other
+            number has to be increased by.
         memo: bounds; at first of the numbers that are equal to constants.
     """
 
-    compared: dict[int, list[tuple[str, int, bool]]]
+    compared: dict[int, list[tuple[str, int | None, bool, float]]]
     memo: dict[int, Bounds]
 
 
@@ -215,13 +231,57 @@ def _facts_of(recorder: Object) -> _Facts:
     if found is None:
         found = state.on_path[1][owner] = _Facts({}, {})
         for (of, number), fact in state.facts.items():
-            if of == owner and (node := _node(recorder, number)).name in _COMPARISONS:
+            if of != owner:
+                continue
+            node = _node(recorder, number)
+            if node.name in _COMPARISONS:
                 a, b = node.inputs
                 for value, other, comparison in ((a, b, node.name), (b, a, _MIRRORED[node.name])):
-                    found.compared.setdefault(value, []).append((comparison, other, fact))
+                    found.compared.setdefault(value, []).append((comparison, other, fact, 0))
+                    for operand, shift in _shifted(recorder, value):
+                        found.compared.setdefault(operand, []).append((comparison, other, fact, shift))
                     if fact and node.name == "equal" and op_of(recorder, other) is CONSTANT:
                         found.memo[value] = _of_instruction(recorder, other)
+            elif (entry := _entry_compared(recorder, node)) is not None:
+                value, comparison, constant = entry
+                found.compared.setdefault(value, []).append((comparison, None, fact, constant))
     return found
+
+
+def _entry_compared(recorder: Object, node: _Node) -> tuple[int, str, float] | None:
+    """The number, comparison and constant of an entry of a comparison of a number with a constant array; None for others."""
+    if node.name != INDEX.name or node.type.shape:
+        return None
+    whole = _node(recorder, node.inputs[0])
+    if whole.name not in _COMPARISONS:
+        return None
+    (a, b), name = whole.inputs, _MIRRORED[whole.name]
+    if op_of(recorder, a) is not CONSTANT:
+        a, b, name = b, a, whole.name
+    if op_of(recorder, a) is not CONSTANT or type_of(recorder, b).shape or type_of(recorder, a).shape != whole.type.shape:
+        return None
+    return b, name, float(INDEX.evaluate(np.asarray(_node(recorder, a).params[0]), *node.params))
+
+
+def _entry_outcome(recorder: Object, number: int) -> bool | None:
+    """The outcome of an entry of a comparison of a number with a constant array, if the tests on this path tell it."""
+    entry = _entry_compared(recorder, _node(recorder, number))
+    if entry is None:
+        return None
+    value, name, constant = entry
+    return _told(name, _narrowed_by_facts(recorder, value, _of_instruction(recorder, value)), exactly(constant))
+
+
+def _shifted(recorder: Object, number: int) -> list[tuple[int, float]]:
+    """The number of which this one is a sum or a difference with a constant, and what it has to be increased by to be that one."""
+    node = _node(recorder, number)
+    if node.type.dtype.kind != "i" or node.name not in ("add", "subtract"):
+        return []
+    a, b = node.inputs
+    if op_of(recorder, b) is CONSTANT:
+        low, high = ends(_of_instruction(recorder, b))
+        return [(a, low if node.name == "subtract" else -low)] if low == high else []
+    return []
 
 
 def _result(recorder: Object, node: _Node, memo: dict[int, Bounds]) -> Bounds:

@@ -39,7 +39,7 @@ def of_array(values: np.ndarray) -> Bounds:
     return values.min().item(), values.max().item()
 
 
-def where(found: Bounds, name: str, holds: bool, other: tuple[float, float]) -> Bounds:
+def where(found: Bounds, name: str, holds: bool, other: tuple[float, float], *, is_int: bool = False) -> Bounds:
     """The values for which a comparison with another number may have the outcome `holds`."""
     if not holds:
         opposite = {"less": "greater_equal", "less_equal": "greater", "greater": "less_equal", "greater_equal": "less"}
@@ -55,6 +55,8 @@ def where(found: Bounds, name: str, holds: bool, other: tuple[float, float]) -> 
             if (not at_most or (v < high if is_open else v <= high)) and (not at_least or (v > low if is_open else v >= low))
         )  # fmt: skip
     least, most = found
+    if is_int and name in ("less", "greater"):
+        low, high = low + 1, high - 1
     if name in ("less", "less_equal", "equal"):
         most = min(most, high)
     if name in ("greater", "greater_equal", "equal"):
