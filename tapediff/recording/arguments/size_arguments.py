@@ -35,8 +35,8 @@ MOST_OWN = 8
 # The position of the extents, among the values that a tape is specialised on.
 SIZES = -3
 
-# Most kinds of calls that are told apart; beyond, all begin anew.
-MOST_KINDS = 1000
+# Most kinds of calls that are told apart, and shapes of one kind that are counted; beyond, all begin anew.
+MOST_KINDS, MOST_SHAPES = 1000, 10_000
 
 
 class SizeNeeded(Exception):
@@ -112,6 +112,8 @@ class _Calls:
         if self.needed:
             self.counts[shapes] += 1
             return None
+        if len(self.counts) > MOST_SHAPES:
+            self.counts.clear()
         count = self.counts[shapes] = self.counts[shapes] + 1
         if count == 1:
             self._compare(shapes)
