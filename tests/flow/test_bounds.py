@@ -105,8 +105,8 @@ PATHS = {
     not_equal: 136,
     of_two_tests: 3,
     of_its_operands: 358,
-    of_one_of_two_others: 135,
-    compared_with_another: 1234,
+    of_one_of_two_others: 13,
+    compared_with_another: 23,
 }
 EXPRESSIONS = {
     "argmax": (lambda x: int(np.argmax(x[:4])), [0, 1, 2, 3]),
