@@ -42,7 +42,7 @@ from ..state.joins import chosen
 from ..state.numbers.large_ints import check_ints_of_iteration
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note, put, undo
-from ..state.recursions import TooDeep
+from ..state.recursions import TooDeep, is_of_sizes
 from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, both, negated, parted, state
 from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_in, objects_of, or_before, wider_at
 from .names_of_arrays import NamesOfArrays
@@ -271,7 +271,7 @@ class Loop:
             entries = packed(place.get())
             if len(entries) > form.room and form.grows:
                 reason = Reason(f"a list gets more than {form.room} entries in a loop", site=user_site())
-                if state.recorder.is_of_sizes:
+                if is_of_sizes():
                     raise TooDeep(reason.what, _IN_FULL_LENGTH, reason.site)
                 end_loop("full", parted(entries[form.room])[0], reason)
                 del entries[form.room :]

@@ -31,9 +31,14 @@ class TooDeep(Restart):
 def check_instructions(count: int) -> None:
     """Count instructions recorded on sides; give up if there are too many."""
     state.on_sides += count
-    most = MOST_OF_SIZES if state.recorder.is_of_sizes else MOST_INSTRUCTIONS
+    most = MOST_OF_SIZES if is_of_sizes() else MOST_INSTRUCTIONS
     if state.on_sides > most:
         raise TooDeep(f"more than {most:,} instructions are recorded on sides of branches", _ONCE, user_site())
+
+
+def is_of_sizes() -> bool:
+    """True in a recording for many sizes, its loops included."""
+    return state.recorder is not None and state.recorder.is_of_sizes
 
 
 def check_guards(recorder: Object) -> None:

@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...base.limited_tables import drop_oldest
 from ...base.source_location import installed_package, is_installed, is_library_file
 from ...ir.instruction import is_tracked
 from ...recording.python_state.data_key import data_key, levels_of_data
@@ -92,8 +93,7 @@ _MOST_CALLED_BACK = 256
 
 def note_called_back(function: object) -> None:
     """Note a function that tapes call back at every evaluation: filling its own containers is not a change."""
-    while len(process.called_back) >= _MOST_CALLED_BACK:
-        del process.called_back[next(iter(process.called_back))]
+    drop_oldest(process.called_back, _MOST_CALLED_BACK - 1)
     process.called_back[id(function)] = function
 
 

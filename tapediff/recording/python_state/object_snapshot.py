@@ -8,6 +8,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
 import numpy as np
 
+from ...base.limited_tables import drop_oldest
 from ...errors import InvalidGuardValue
 from ...ir.keys import value_key
 from .data_key import PythonValue as PythonValue, data_key, levels_of_data
@@ -67,8 +68,7 @@ class ObjectSnapshot:
 
 def note_mutable(held: object) -> None:
     """Note that a recorded function changed this object: from now on it is compared by identity, not by contents."""
-    while len(process.mutable) >= _MOST_MUTABLE:
-        del process.mutable[next(iter(process.mutable))]
+    drop_oldest(process.mutable, _MOST_MUTABLE - 1)
     process.mutable[id(held)] = held
 
 

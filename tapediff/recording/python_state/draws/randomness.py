@@ -17,6 +17,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 import numpy as np
 
 from ....base.byte_code import names_of
+from ....base.limited_tables import drop_oldest
 from ....base.source_location import Site, is_library_file, user_frame
 from ....errors import FrozenRandomWarning
 from ...arrays.tracked import TrackedArray
@@ -216,8 +217,7 @@ def _names_of(code: CodeType) -> tuple[str, ...]:
     known = names.get(id(code))
     if known is None:
         inside = (name for c in code.co_consts if isinstance(c, CodeType) for name in _names_of(c))
-        while len(names) > 1000:
-            del names[next(iter(names))]
+        drop_oldest(names, 1000)
         known = names[id(code)] = code, tuple(dict.fromkeys((*code.co_names, *inside)))
     return known[1]
 
