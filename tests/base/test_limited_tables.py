@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-import threading
+import itertools
+
+from support.in_threads import in_threads
 
 from tapediff.base.limited_tables import drop_oldest
 
@@ -20,26 +21,15 @@ def test_the_first_entries_are_dropped():
 
 def test_several_threads_may_drop_entries():
     table: dict[int, object] = {}
-    failed = []
+    finished, numbers = [], itertools.count()
 
-    def work(first: int) -> None:
-        try:
-            for k in range(first, first + 3000):
-                drop_oldest(table, 3)
-                table[k] = k
-        except (KeyError, RuntimeError) as error:
-            failed.append(error)
+    def work() -> None:
+        for k in itertools.islice(numbers, 3000):
+            drop_oldest(table, 3)
+            table[k] = k
+        finished.append(True)
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=work, args=(10_000 * k,)) for k in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
-    assert not failed
+    in_threads(work)
+    assert len(finished) == 4
     drop_oldest(table, 3)
     assert len(table) == 3

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...ir.containers import has_buffers
 from ...ir.instruction import Operand, Tree, UserFunction, is_tracked
+from ...ir.keys import static_key
 from ...ir.tape import Tape
 from ..arrays.compressed import DTYPES, CompressedArray, Kept
 from .bind_call import BoundCall, Structure
@@ -166,7 +167,8 @@ class SizeArguments:
         return self._calls_like(bound, shapes).extents(shapes)
 
     def _calls_like(self, bound: BoundCall, shapes: Shapes) -> _Calls:
-        key = (tuple([(a.dtype, a.ndim) for a in bound.inputs]), bound.active, bound.static)
+        static = tuple([(position, value if position < 0 else static_key(value)) for position, _, value in bound.static])
+        key = (tuple([(a.dtype, a.ndim) for a in bound.inputs]), bound.active, static)
         calls = self._calls.get(key)
         if calls is None:
             if len(self._calls) >= MOST_KINDS:

@@ -259,6 +259,13 @@ def test_ints_and_sizes_are_data_together() -> None:
     assert tape.stats.recordings <= 3
 
 
+def test_values_to_specialise_on_have_sizes_of_their_own() -> None:
+    tape = guarded(lambda x, s: np.sum(x) * len(s), static=td.static(argnums=1))
+    for n, s in ((3, "a"), (5, "a"), (4, "bc"), (6, "bc"), (7, "a"), (8, "bc"), (4, (1, 2.0, None))):
+        assert tape(np.ones(n), s) == n * len(s)
+    assert tape.stats.recordings == 5
+
+
 def test_other_operators_take_a_tape_of_the_size() -> None:
     f = lambda x: np.sum(x**3) * len(x)
     tape = guarded(f)
