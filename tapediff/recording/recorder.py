@@ -159,7 +159,7 @@ class Recorder(TapeBuilder):
         self.numpy_numbers: set[int] = set()
         self.is_apart: Callable[[], bool] | None = None
         self.raise_where: Callable[[Operand, Callable[[], BaseException]], None] | None = None
-        self.inside: Callable[[Operand, int, str], Operand] | None = None
+        self.inside: Callable[..., Operand] | None = None
         self.compressed: type[CompressedArray] = CompressedArray
         self.written_at: dict[int, Operand] = {}
         self.entry_runs: list[tuple[int, TrackedArray]] = []

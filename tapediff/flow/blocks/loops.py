@@ -26,9 +26,9 @@ from ..containers.ranges import Counting
 from ..report import Merged, Reason
 from ..state.completions import Completion
 from ..state.fork import fork_value, guarded, observed
-from ..state.numbers.bounds import note_bounds
+from ..state.numbers.bounds import bounds_of, ends, note_bounds
 from ..state.places import Entry, WithCells, put
-from ..state.values import CHOICES, Maybe, Restart, Unjoinable, is_data, lifted, state
+from ..state.values import CHOICES, Maybe, Restart, Unjoinable, facts_of, is_data, lifted, state
 from .blocks import BREAK, Block, LoopEnds, after_loop, for_each_option, if_
 from .exits import Exits
 from .iterations import Loop, TooLarge
@@ -80,6 +80,7 @@ def for_(*args: Object) -> Completion:
 def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
     """for number in numbers: body(number)"""
     counter = numbers.start
+    (low, high), (least, most) = ends(bounds_of(numbers.start)), ends(bounds_of(numbers.stop))
 
     def goes_on() -> Object:
         return truth(lifted(operator.lt if numbers.step > 0 else operator.gt, counter, numbers.stop))
@@ -87,6 +88,11 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
     def iteration() -> Completion:
         nonlocal counter
         number = counter
+        if is_data(number):
+            # One beyond the last: of loops side by side, those that have ended go on computing.
+            note_bounds(number, *((low, most) if numbers.step > 0 else (least, high)))
+            if is_data(is_before := goes_on()):
+                state.facts = {**state.facts, **facts_of(is_before, True)}
         counter = lifted(operator.add, number, numbers.step)
         return body(number)
 

@@ -68,10 +68,10 @@ def are_positions(holder: Object, key: Object) -> bool:
     return holder.dtype in DTYPES and any(is_mask(part) or issubclass(type(part), Computes) for part in parts)
 
 
-def inside_array(entry: Object, extent: int, error: str) -> Object:
-    """Positions in an array, counted from the start; an error outside."""
-    if not entry.type.shape:
-        position = inside(entry, extent, error)
+def inside_array(entry: Object, extent: int, error: str, count: Object = None) -> Object:
+    """Positions in an array, of which the first `count` entries exist, counted from the start; an error outside."""
+    if not is_data(entry) or not entry.type.shape:
+        position = inside(entry, extent if count is None else count, error)
         if not is_data(position):
             return position
         low, high = ends(bounds_on_all_paths(position))

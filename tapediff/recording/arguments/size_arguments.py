@@ -81,7 +81,7 @@ class Extents:
 
 
 @dataclass(slots=True)
-class _Calls:
+class SizesOfCalls:
     """Calls of one kind, whose arrays differ in sizes alone.
 
     Attributes:
@@ -159,14 +159,15 @@ class SizeArguments:
     __slots__ = ("_calls",)
 
     def __init__(self) -> None:
-        self._calls: dict[Hashable, _Calls] = {}
+        self._calls: dict[Hashable, SizesOfCalls] = {}
 
     def extents(self, bound: BoundCall) -> Extents | None:
         """The sizes that are data in a call; None if it is answered by a tape for its sizes."""
-        shapes = shapes_of(bound.inputs)
-        return self._calls_like(bound, shapes).extents(shapes)
+        return self.calls_like(bound).extents(shapes_of(bound.inputs))
 
-    def _calls_like(self, bound: BoundCall, shapes: Shapes) -> _Calls:
+    def calls_like(self, bound: BoundCall) -> SizesOfCalls:
+        """The sizes of all calls of the same kind."""
+        shapes = shapes_of(bound.inputs)
         static = tuple([(position, value if position < 0 else static_key(value)) for position, _, value in bound.static])
         key = (tuple([(a.dtype, a.ndim) for a in bound.inputs]), bound.active, static)
         calls = self._calls.get(key)
@@ -174,7 +175,7 @@ class SizeArguments:
             if len(self._calls) >= MOST_KINDS:
                 self._calls.clear()
             flat = [size for shape in shapes for size in shape]
-            calls = self._calls[key] = _Calls(shapes, flat, own={shapes}, most=flat, needed=_refused(bound))
+            calls = self._calls[key] = SizesOfCalls(shapes, flat, own={shapes}, most=flat, needed=_refused(bound))
         return calls
 
     def reasons(self) -> list[str]:
@@ -183,22 +184,21 @@ class SizeArguments:
 
     def need(self, bound: BoundCall, needed: SizeNeeded) -> None:
         """Note that Python needs the sizes of a call, or of all calls like it. It is bound without sizes as data."""
-        shapes = shapes_of(bound.inputs)
-        calls = self._calls_like(bound, shapes)
+        calls = self.calls_like(bound)
         calls.paths += 1
         if needed.is_here and calls.paths <= MOST_PATHS_BY_INTS:
-            calls.own.add(shapes)
+            calls.own.add(shapes_of(bound.inputs))
         else:
             calls.needed = needed.why
 
     def note_tape(self, bound: BoundCall, extents: Extents, tape: Tape) -> None:
         """Note a tape for several sizes."""
-        calls = self._calls_like(bound, shapes_of(bound.inputs))
+        calls = self.calls_like(bound)
         calls.tapes[extents] = sum(instruction.type.size for instruction in tape.instructions)
 
     def allow_path(self, bound: BoundCall, tape: Tape, ordinal: int) -> bool:
         """Count a path that begins at a guard on sizes alone. False if there are too many."""
-        calls = self._calls_like(bound, shapes_of(bound.inputs))
+        calls = self.calls_like(bound)
         calls.paths += depends_on_ints_only(tape, ordinal)
         return calls.paths <= MOST_PATHS_BY_INTS
 
@@ -226,18 +226,23 @@ def with_sizes(bound: BoundCall, extents: Extents, kind: type[CompressedArray]) 
         kind: of the arrays that the function gets.
     """
     shapes = shapes_of(bound.inputs)
-    inputs = list(bound.inputs)
-    largest = list(map(list, shapes))
-    for number, axis, size in extents.axes:
-        largest[number][axis] = extents.largest[size]
-    for number in {number for number, _, _ in extents.axes}:
-        inputs[number] = _grown(inputs[number], largest[number])
-    inputs += map(np.int64, extents.sizes(shapes))
+    inputs = [*grown(bound.inputs, shapes, extents), *map(np.int64, extents.sizes(shapes))]
     count = len(extents.largest)
     return replace(
         bound, function=_of_sizes(bound.function, extents, kind), inputs=tuple(inputs), active=(*bound.active, *[False] * count),
         static=(*bound.static, (SIZES, Extents, extents)), plain=bound,
     )  # fmt: skip
+
+
+def grown(arrays: Sequence[Operand], shapes: Shapes, extents: Extents) -> list[Operand]:
+    """The arrays of a call, those of sizes that are data with the largest sizes."""
+    found = list(arrays)
+    largest: dict[int, list[int]] = {}
+    for number, axis, size in extents.axes:
+        largest.setdefault(number, list(shapes[number]))[axis] = extents.largest[size]
+    for number, shape in largest.items():
+        found[number] = _grown(arrays[number], shape)
+    return found
 
 
 def _grown(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:

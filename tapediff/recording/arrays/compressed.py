@@ -41,7 +41,11 @@ from .tracked import TrackedArray
 _ALL = slice(None)
 # Of arrays that are kept whole.
 DTYPES = (FLOAT64, np.dtype(np.float32), INT64, BOOL)
-_OUTSIDE = partial(IndexError, "an index is out of bounds of an array whose length depends on data")
+_OUTSIDE = "an index is out of bounds of an array whose length depends on data"
+
+
+def _out_of_bounds() -> IndexError:
+    return IndexError(_OUTSIDE)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -283,7 +287,7 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         made, places = self.packed(axis), index.filled(0)
         count = made.kept[axis].count()
         places = np.where(places < 0, places + count, places)
-        raise_where(np.any(index.kept[-1].mask & ((places < 0) | (places >= count))), _OUTSIDE)
+        raise_where(np.any(index.kept[-1].mask & ((places < 0) | (places >= count))), _out_of_bounds)
         whole = np.take(made.whole, np.clip(places, 0, made.kept[axis].extent - 1), axis=0)
         return made.with_kept(axis, whole, index.kept[-1])
 
@@ -369,18 +373,21 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         """The entry at a position along an axis, which may be data, as an axis of length 1."""
         kept = self.kept[axis]
         if kept.length is None and type(key) is int and key in (0, -1):
-            raise_where(~np.any(kept.mask), _OUTSIDE)
+            raise_where(~np.any(kept.mask), _out_of_bounds)
             place = np.argmax(kept.mask) if key == 0 else kept.extent - 1 - np.argmax(kept.mask[::-1])
             return self.with_kept(axis, self._along(place, axis), None)
         made = self.packed(axis)
-        count = made.kept[axis].count()
-        if type(key) is int:
-            place = key if key >= 0 else key + count
-            raise_where(place >= count if key >= 0 else place < 0, _OUTSIDE)
-        else:
-            place = np.where(key < 0, key + count, key)
-            raise_where((place < 0) | (place >= count), _OUTSIDE)
-        return made.with_kept(axis, made._along(np.clip(place, 0, kept.extent - 1), axis), None)
+        return made.with_kept(axis, made._along(made._place(axis, key), axis), None)
+
+    def _place(self, axis: int, key: Operand) -> Operand:
+        """The place of a position along an axis whose first entries exist."""
+        kept, inside = self.kept[axis], current_recorder().inside
+        count = kept.count()
+        if inside is not None:
+            return inside(key, kept.extent, _OUTSIDE, count)
+        place = np.where(key < 0, key + count, key)
+        raise_where((place < 0) | (place >= count), _out_of_bounds)
+        return np.clip(place, 0, kept.extent - 1)
 
     def __setitem__(self, index: Operand, value: Operand) -> None:
         of_bools: Operand = index if type(index) is type(self) and index.dtype == BOOL else None
@@ -395,6 +402,9 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             there = None if chosen is None else chosen.mask_of(chosen.kept)
             if np.shape(value) == () and (mask := self._mask_of_all(of_bools)) is not None:
                 there, new = mask, value
+        elif self.ndim == 1 and np.shape(value) == () and _is_position(index) and self.kept[-1].length is not None:
+            self.whole[self._place(-1, index)] = value
+            return
         elif self.ndim == 1 and np.shape(value) == () and (_is_position(index) or type(index) is slice):
             there, new = self._within(index), value
         else:
@@ -445,7 +455,7 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         count, rank = kept.count(), np.arange(kept.extent) if kept.length is not None else np.cumsum(kept.mask) - 1
         if type(key) is not slice:
             place = np.where(key < 0, key + count, key)
-            raise_where((place < 0) | (place >= count), _OUTSIDE)
+            raise_where((place < 0) | (place >= count), _out_of_bounds)
             return kept.mask & (rank == place)
         if key.step not in (None, 1) or not all(end is None or _is_position(end) for end in (key.start, key.stop)):
             return None

@@ -119,6 +119,18 @@ class AskedFor(NamedTuple):
     arguments: Sequence[int | None]
 
 
+class DirectCall(Protocol):
+    """A call of one form. It returns None for the full path.
+
+    Attributes:
+        specification: equal for calls that do the same.
+    """
+
+    specification: Tree
+
+    def __call__(self, args: tuple[Tree, ...], /) -> Tree: ...
+
+
 class DirectCalls:
     """The direct calls of a target, by verb and options.
 
@@ -133,7 +145,7 @@ class DirectCalls:
     def __init__(self) -> None:
         self.last_argnums: tuple[Tree, Hashable] = (None, type(None))
         self.without_value = False
-        self.known: dict[Hashable, tuple[Callable[[tuple[Tree, ...]], Tree], ...]] = {}
+        self.known: dict[Hashable, tuple[DirectCall, ...]] = {}
 
     def remember(
         self, asked: AskedFor, kernel: Callable[[], DirectKernel], answer: KernelAnswer,
@@ -148,15 +160,24 @@ class DirectCalls:
             vectors: tangents and cotangents, which follow the positional arguments, with the required structure.
             out: arrays for the last outputs, the last argument.
         """
-        try:
-            key = key_of(self, asked.verb, asked.argnums, asked.named, out is not None)
-            calls = self.known.get(key, ())
+
+        def make() -> DirectCall:
             specification = _specification(asked, kernel(), answer, vectors, out)
+            made: DirectCall = direct_call(*specification)  # pyright: ignore[reportAssignmentType]  # the next line completes it
+            made.specification = specification
+            return made
+
+        self.remember_made(asked, out is not None, make)
+
+    def remember_made(self, asked: AskedFor, has_out: bool, make: Callable[[], DirectCall]) -> None:
+        """Make the next calls of this form by what `make` returns, unless it raises NoForm."""
+        try:
+            key = key_of(self, asked.verb, asked.argnums, asked.named, has_out)
+            made = make()
         except (NoForm, TypeError):
             return  # argnums may contain a list
-        if all(getattr(call, "specification", None) != specification for call in calls):
-            made = direct_call(*specification)
-            made.specification = specification  # type: ignore[attr-defined]  # a function made there
+        calls = self.known.get(key, ())
+        if all(call.specification != made.specification for call in calls):
             self.known[key] = (made, *calls)[:MOST_FORMS]
             self.without_value |= asked.verb == GRADIENT
 

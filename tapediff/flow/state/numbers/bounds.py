@@ -202,11 +202,46 @@ def _on_path(recorder: Object, wanted: int) -> Bounds:
             pending += left
             continue
         found = _result(recorder, node, memo) if taken is None else memo[operands[0]]
+        if found == _EITHER and (told := _told_by_difference(recorder, node, memo)) is not None:
+            found = frozenset((told,))
         # Of inputs something may be noted.
         found = everywhere if found == ANYTHING else found
         memo[number] = _narrowed_by_facts(recorder, number, found) if node.type.dtype.kind == "i" else found
         pending.pop()
     return memo[wanted]
+
+
+def _told_by_difference(recorder: Object, node: _Node, memo: dict[int, Bounds]) -> bool | None:
+    """The outcome of a comparison of ints, if tests on this path tell it of these, or of numbers that differ from them by constants."""
+    if node.name not in _COMPARISONS or any(type_of(recorder, k).dtype.kind != "i" for k in node.inputs):
+        return None
+    (a, above_a), (b, above_b) = (_without_shift(recorder, k, memo) for k in node.inputs)
+    difference = ANYTHING
+    for name, other, holds, shift in _facts_of(recorder).compared.get(a, ()):
+        if other is not None:
+            other, above = _without_shift(recorder, other, memo)
+            if other == b:
+                difference = where(difference, name, holds, (above + shift, above + shift), is_int=True)
+    return _told(node.name, difference, exactly(above_b - above_a))
+
+
+def _without_shift(recorder: Object, number: int, memo: dict[int, Bounds]) -> tuple[int, float]:
+    """The number from which an int differs by a constant on this path, and the constant."""
+    above = 0.0
+    for _ in range(_MOST_SHIFTS):
+        node = _node(recorder, number)
+        test = memo.get(node.inputs[0], ()) if node.name == "select" else ()
+        if len(test) == 1:
+            number = node.inputs[1 if next(iter(test)) else 2]
+        elif shifted := _shifted(recorder, number):
+            number, shift = shifted[0]
+            above -= shift
+        else:
+            break
+    return number, above
+
+
+_MOST_SHIFTS = 8
 
 
 class _Facts(NamedTuple):
