@@ -23,9 +23,7 @@ from .evaluate.call_code import GuardValue, raise_pending
 from .evaluate.chosen import choose
 from .evaluate.direct_calls import (
     VALUE_AND_GRADIENT,
-    AskedFor,
     DirectCalls,
-    DirectKernel,
     directly,
     known_gradient,
 )
@@ -39,7 +37,7 @@ from .guarded.keyed_call import GuardedFunction, KeyedCall
 from .guarded.native_paths import GuardedCalls
 from .guarded.paths.direct_paths import DirectPaths
 from .guarded.paths.recordings import AllRecordings
-from .guarded.paths.sized_calls import Nested, SizedCall, first_entries
+from .guarded.paths.sized_calls import first_entries
 from .guarded.policy import Policy
 from .guarded.record_path import PathRecorder
 from .guarded.state import guarded_state, in_this_process, restore_guarded
@@ -245,12 +243,9 @@ class GuardedTape(GuardedCalls, GuardedReports):
             return value_and_aux(self, args, given)
         call = self._function.call(args, (), () if guarded is None else (guarded.value,), with_sizes_as_data=self._policy.merge)
         call, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
-        asked_for, kernel = given.asked_for("value"), lambda: self._direct.kernel(call, variant, None)
-        if call.extents is not None:
-            self._remember_sized(asked_for, call, kernel)
-            return value
         self._use_fast_value(call, variant)
-        self.direct_calls.remember(asked_for, kernel, known_value(variant.program.tape, value))
+        known = known_value(variant.program.tape, value)
+        self.direct_calls.remember(given.asked_for("value"), lambda: self._direct.kernel(call, variant, None), known)
         return value
 
     def operate(
@@ -261,7 +256,9 @@ class GuardedTape(GuardedCalls, GuardedReports):
         self.refresh()
         if is_recorded((*args, *vectors)):
             return evaluate(self.f, args, argnums, build, vectors, out, several, self._function.has_aux)
-        call = self._function.call(args, argnums)
+        call = self._function.call(args, argnums, with_sizes_as_data=self._policy.merge)
+        if call.differentiates_sizes:
+            call = self._function.call(args, argnums)
         attempts = lambda call: self._dispatch.operate(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
         call, variant, found = self._dispatch.answer(call, attempts)
         if found.kernel_of is not None and self.guard is None:
@@ -298,24 +295,12 @@ class GuardedTape(GuardedCalls, GuardedReports):
         check_out(into, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
         outs = None if into is None else (list(into) if several else [into])
         call, variant, (value, gradients) = self._gradients(call, outs)
+        if numbers == (0,) and variant.is_direct and call.extents is None and self._direct.answers(variant):
+            self._use_fast_path(call, variant)
         found = out if out is not None else chosen.nested([g[()] if g.shape == () else g for g in gradients])
         kernel, asked_for = lambda: self._direct.kernel(call, variant, numbers), asked.given.asked_for(VALUE_AND_GRADIENT)
-        if call.extents is not None:
-            if out is None or chosen.is_plain:
-                self._remember_sized(asked_for, call, kernel, chosen.nested, out is not None)
-            return (value, found) if keep else found
-        if numbers == (0,) and variant.is_direct and self._direct.answers(variant):
-            self._use_fast_path(call, variant)
         self.direct_calls.remember(asked_for, kernel, *known_gradient(chosen, value, found, out))
         return (value, found) if keep else found
-
-    def _remember_sized(
-        self, asked_for: AskedFor, call: KeyedCall, kernel: Callable[[], DirectKernel], nested: Nested | None = None, has_out: bool = False
-    ) -> None:  # fmt: skip
-        """Let the next calls of this form, for any sizes of the tape, run the kernel directly."""
-        assert call.bound.plain is not None
-        sizes = self._function.sizes.calls_like(call.bound.plain)
-        self.direct_calls.remember_made(asked_for, has_out, lambda: SizedCall(asked_for, call, kernel(), sizes, nested, has_out))
 
     def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Answer]:
         def attempts(call: KeyedCall) -> Attempt:
@@ -338,7 +323,7 @@ class GuardedTape(GuardedCalls, GuardedReports):
         """Make the next call of the value take the fast path, if the value is a number."""
         tape = variant.program.tape
         is_number = tape.output_types == (FLOAT_SCALAR,) and not tape.returns_tuple
-        if is_number and variant.is_direct and self._direct.answers(variant):
+        if is_number and variant.is_direct and call.extents is None and self._direct.answers(variant):
             self._fast_value = self._direct.fast_call(call, variant, None)
 
     def _inlined(self, call: BoundCall, out: Out, several: bool) -> tuple[Tree, Tree]:

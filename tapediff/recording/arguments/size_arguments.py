@@ -80,7 +80,7 @@ class Extents:
         return all(size <= largest <= max(waste * size, SMALLEST) for size, largest in zip(self.sizes(shapes), self.largest))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class SizesOfCalls:
     """Calls of one kind, whose arrays differ in sizes alone.
 

@@ -85,9 +85,13 @@ class Places(NamedTuple):
 
 
 class KernelType(NamedTuple):
-    """A kernel's signature: arrays for `written` follow its inputs; if `returns_value`, the return value is its first output."""
+    """A kernel's signature: arrays for `written` follow its inputs; if `returns_value`, the return value is its first output.
 
-    written: tuple[tuple[tuple[int, ...], np.dtype], ...]
+    Attributes:
+        written: the shape, or the number of the input that has it, and the dtype of each.
+    """
+
+    written: tuple[tuple[tuple[int, ...] | int, np.dtype], ...]
     returns_value: bool
 
 
@@ -120,8 +124,9 @@ def direct_call(
         writer.lines.append(f"if {writer.constant(share_memory)}(({', '.join(into)})): return None")
     fresh = type_.written[: len(type_.written) - len(into)]
     outputs = [*(["status"] if type_.returns_value else []), *(f"o{k}" for k in range(len(fresh))), *into]
-    made = [f"o{k} = empty({writer.array_type(*type_)})" for k, type_ in enumerate(fresh)]
-    if len(fresh) > 1:
+    new = [f"getattr({inputs[shape]}, 'shape', ())" if type(shape) is int else writer.array_type(shape, dtype) for shape, dtype in fresh]
+    made = [f"o{k} = empty({arguments})" for k, arguments in enumerate(new)]
+    if len(fresh) > 1 and not any(type(shape) is int for shape, _ in fresh):
         made = [f"({', '.join(f'o{k}' for k in range(len(fresh)))}) = {writer.constant(maker_of(fresh))}()"]
     call = f"({', '.join([*inputs, *outputs[type_.returns_value :]])})"
     expression = writer.result(result.tree, iter([(names[-1] if k == GIVEN else outputs[k], how) for k, how in result.leaves]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -57,6 +57,7 @@ class DirectKernel(NamedTuple):
         forms: the form of each argument.
         inputs: the number of inputs, which tangents and cotangents follow.
         guard: evaluates the user's guard.
+        alike: by the number of an output that `run` writes, the number of the input that has its shape, if that differs between calls.
     """
 
     run: Callable[..., Tree]
@@ -64,6 +65,7 @@ class DirectKernel(NamedTuple):
     forms: tuple[TreeDef, ...]
     inputs: int
     guard: Callable[[tuple[Tree, ...]], Tree] | None = None
+    alike: Mapping[int, int] = {}
 
 
 class KernelAnswer(NamedTuple):
@@ -119,18 +121,6 @@ class AskedFor(NamedTuple):
     arguments: Sequence[int | None]
 
 
-class DirectCall(Protocol):
-    """A call of one form. It returns None for the full path.
-
-    Attributes:
-        specification: equal for calls that do the same.
-    """
-
-    specification: Tree
-
-    def __call__(self, args: tuple[Tree, ...], /) -> Tree: ...
-
-
 class DirectCalls:
     """The direct calls of a target, by verb and options.
 
@@ -145,7 +135,7 @@ class DirectCalls:
     def __init__(self) -> None:
         self.last_argnums: tuple[Tree, Hashable] = (None, type(None))
         self.without_value = False
-        self.known: dict[Hashable, tuple[DirectCall, ...]] = {}
+        self.known: dict[Hashable, tuple[Callable[[tuple[Tree, ...]], Tree], ...]] = {}
 
     def remember(
         self, asked: AskedFor, kernel: Callable[[], DirectKernel], answer: KernelAnswer,
@@ -160,24 +150,15 @@ class DirectCalls:
             vectors: tangents and cotangents, which follow the positional arguments, with the required structure.
             out: arrays for the last outputs, the last argument.
         """
-
-        def make() -> DirectCall:
-            specification = _specification(asked, kernel(), answer, vectors, out)
-            made: DirectCall = direct_call(*specification)  # pyright: ignore[reportAssignmentType]  # the next line completes it
-            made.specification = specification
-            return made
-
-        self.remember_made(asked, out is not None, make)
-
-    def remember_made(self, asked: AskedFor, has_out: bool, make: Callable[[], DirectCall]) -> None:
-        """Make the next calls of this form by what `make` returns, unless it raises NoForm."""
         try:
-            key = key_of(self, asked.verb, asked.argnums, asked.named, has_out)
-            made = make()
+            key = key_of(self, asked.verb, asked.argnums, asked.named, out is not None)
+            calls = self.known.get(key, ())
+            specification = _specification(asked, kernel(), answer, vectors, out)
         except (NoForm, TypeError):
             return  # argnums may contain a list
-        calls = self.known.get(key, ())
-        if all(call.specification != made.specification for call in calls):
+        if all(getattr(call, "specification", None) != specification for call in calls):
+            made = direct_call(*specification)
+            made.specification = specification  # type: ignore[attr-defined]  # a function made there
             self.known[key] = (made, *calls)[:MOST_FORMS]
             self.without_value |= asked.verb == GRADIENT
 
@@ -201,7 +182,7 @@ def _specification(
     for k in options:
         forms[k] = _option_form(values[k])
     places = Places(tuple(arguments), tuple(range(count, count + len(moved))), tuple(options))
-    written = tuple((t.shape, t.dtype) for t in found.kernel.written_types)
+    written = tuple((found.alike.get(k, t.shape), t.dtype) for k, t in enumerate(found.kernel.written_types))
     result = Result(answer.tree, tuple(zip(answer.numbers, ways)))
     return found.run, KernelType(written, found.kernel.returns_value), places, tuple(forms), into, result, found.guard
 

@@ -50,6 +50,11 @@ class KeyedCall(NamedTuple):
         """The sizes that are data."""
         return None if self.bound.plain is None else self.bound.static[-1][2]
 
+    @property
+    def differentiates_sizes(self) -> bool:
+        """True if an array of a size that is data is differentiated."""
+        return self.extents is not None and any(number in self.bound.argnums for number, _, _ in self.extents.axes)
+
 
 class GuardedFunction:
     """The function of a GuardedTape, the user's guard, and the int arguments that are data.

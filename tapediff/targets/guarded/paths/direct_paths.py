@@ -17,6 +17,7 @@ from ..policy import Policy
 from ..staleness import StalenessCheck
 from ..tape_cache import TapeCache
 from ..variant import Variant
+from .sized_calls import sized
 from .under_guard import CallsUnderGuard, DirectRun, fast_under
 
 
@@ -47,7 +48,10 @@ class DirectPaths:
             raise NoForm
         kernel, forms, count = variant.compiled.kernel(key), forms_of(call), len(variant.program.tape.inputs)
         if self._function.guard is None:
-            return DirectKernel(self._run(call, variant, key, alone=alone).run, kernel, forms, count)
+            found = DirectKernel(self._run(call, variant, key, alone=alone).run, kernel, forms, count)
+            if call.bound.plain is None:
+                return found
+            return sized(found, call, self._function.sizes.calls_like(call.bound.plain), key if type(key) is tuple else ())
         return DirectKernel(self._under_guard(call, variant, key).under, kernel, forms, count, self._function.value_of_guard)
 
     def answers(self, variant: Variant) -> bool:

@@ -1,116 +1,85 @@
-"""Direct calls of a tape that serves many sizes: arrays are grown to its largest ones, and gradients cut to those of the call."""
+"""Kernels of tapes that serve many sizes, called with the arrays of a call: these are grown to the tape's, and gradients cut."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ....compiler.runtime.status import PENDING
-from ....ir.instruction import FLOAT64, INT64, Operand, Tree
-from ....recording.arguments.size_arguments import Shapes, SizesOfCalls, grown
-from ...evaluate.call_code import leaves_of, raise_pending
-from ...evaluate.direct_calls import AskedFor, DirectKernel, NoForm
+from ....compiler.runtime.status import REFUSED
+from ....ir.instruction import FLOAT64, INT64, Tree
+from ....recording.arguments.size_arguments import Extents, SizesOfCalls, grown
+from ...evaluate.direct_calls import DirectKernel, NoForm
 from ..keyed_call import KeyedCall
 
-Nested = Callable[[Sequence[Operand]], Tree]
+
+@dataclass(frozen=True, slots=True)
+class SizedRun:
+    """Calls a kernel as DirectKernel.run; REFUSED where another tape, or the full path, has to answer.
+
+    Attributes:
+        run: the kernel, of arrays of the largest sizes.
+        extents, sizes: decide which sizes it answers.
+        count: the number of the function's inputs.
+        sized: the inputs that are grown, with their dtypes and numbers of axes.
+        outputs: the number of outputs.
+        cut: of each output that is cut: its number, the shape that the kernel writes, and the input whose shape it has.
+    """
+
+    run: Callable[..., Tree]
+    extents: Extents
+    sizes: SizesOfCalls
+    count: int
+    sized: tuple[tuple[int, np.dtype, int], ...]
+    outputs: int
+    cut: tuple[tuple[int, tuple[int, ...], int], ...]
+
+    def __call__(self, *values: Tree) -> Tree:
+        given, rest = values[: self.count], [*values[self.count :]]
+        for number, dtype, ndim in self.sized:
+            array = given[number]
+            if type(array) is not np.ndarray or array.dtype != dtype or array.ndim != ndim:
+                return REFUSED
+        shapes = tuple([value.shape if type(value) is np.ndarray else () for value in given])
+        if self.sizes.extents(shapes) != self.extents:
+            return REFUSED
+        first = len(rest) - self.outputs
+        cut = [(rest[first + k], np.empty(shape), shapes[number]) for k, shape, number in self.cut]
+        for (k, _, _), (out, written, shape) in zip(self.cut, cut):
+            if type(out) is not np.ndarray or out.shape != shape or out.dtype != FLOAT64 or not out.flags.writeable:
+                return REFUSED
+            rest[first + k] = written
+        sizes = [np.array(size, INT64) for size in self.extents.sizes(shapes)]
+        status = self.run(*grown(given, shapes, self.extents), *sizes, *rest)
+        if type(status) is float:
+            for out, written, shape in cut:
+                out[...] = first_entries(written, shape)
+        return status
 
 
-class SizedCall:
-    """Calls of one form, each for the sizes of its arrays. Returns None where the full path has to answer, as direct calls do.
+def sized(found: DirectKernel, call: KeyedCall, sizes: SizesOfCalls, numbers: Sequence[int]) -> DirectKernel:
+    """A kernel of a tape for many sizes, called with the arrays of a call.
 
     Args:
-        asked: the first of them, which the kernel has answered.
-        call: the same, as it was bound.
-        found: the kernel.
-        sizes: decides which tape answers a call.
-        nested: gives the gradients the structure of the result; None for the value alone.
-        has_out: the last argument is the array for the gradient.
+        numbers: the inputs that are differentiated, one for each output.
 
     Raises:
         NoForm: calls of this form take the full path.
     """
-
-    __slots__ = (
-        "_dtypes",
-        "_extents",
-        "_has_out",
-        "_leaves",
-        "_nested",
-        "_numbers",
-        "_run",
-        "_sizes",
-        "_written",
-        "specification",
-    )
-
-    def __init__(
-        self, asked: AskedFor, call: KeyedCall, found: DirectKernel, sizes: SizesOfCalls, nested: Nested | None, has_out: bool
-    ) -> None:  # fmt: skip
-        plain, extents = call.bound.plain, call.extents
-        assert plain is not None
-        assert extents is not None
-        kernel, numbers = found.kernel, () if nested is None else call.bound.argnums
-        is_exact = (
-            all(t.dtype == FLOAT64 for t in kernel.output_types)
-            and kernel.returns_value
-            and len(kernel.written_types) == len(numbers)
-        )
-        if (
-            asked.named
-            or tuple(asked.arguments) != tuple(range(len(asked.args)))
-            or not is_exact
-            or found.guard is not None
-        ):
-            raise NoForm
-        sized = sorted({number for number, _, _ in extents.axes})
-        self._dtypes = [(number, plain.inputs[number].dtype, plain.inputs[number].ndim) for number in sized]
-        self._leaves, self._run, self._sizes, self._extents = leaves_of(found.forms), found.run, sizes, extents
-        self._nested, self._has_out, self._numbers = nested, has_out, numbers
-        self._written = [t.shape for t in kernel.written_types]
-        self.specification = (found.run, extents, found.forms, numbers, has_out)
-
-    def __call__(self, args: tuple[Tree, ...]) -> Tree:
-        out = None
-        if self._has_out:
-            *args, out = args
-        leaves = self._leaves(tuple(args))
-        if leaves is None:
-            return None
-        for number, dtype, ndim in self._dtypes:
-            array = leaves[number]
-            if type(array) is not np.ndarray or array.dtype != dtype or array.ndim != ndim:
-                return None
-        shapes: Shapes = tuple([leaf.shape if type(leaf) is np.ndarray else () for leaf in leaves])
-        if self._has_out and not _fits(out, shapes[self._numbers[0]]):
-            return None
-        if self._sizes.extents(shapes) != self._extents:
-            return None
-        gradients = [np.empty(shape) for shape in self._written]
-        sizes = [np.array(size, INT64) for size in self._extents.sizes(shapes)]
-        value = self._run(*grown(leaves, shapes, self._extents), *sizes, *gradients)
-        if type(value) is not float:
-            if value == PENDING:
-                raise_pending()
-            return None
-        return value if self._nested is None else (value, self._gradient(gradients, shapes, out))
-
-    def _gradient(self, gradients: Sequence[np.ndarray], shapes: Shapes, out: Tree) -> Tree:
-        found = [first_entries(gradient, shapes[k]) for gradient, k in zip(gradients, self._numbers)]
-        if out is not None:
-            out[...] = found[0]
-            return out
-        assert self._nested is not None
-        return self._nested(
-            [np.array(each) if each.base is not None else each if each.shape else each[()] for each in found]
-        )
+    plain, extents = call.bound.plain, call.extents
+    assert plain is not None
+    assert extents is not None
+    types = found.kernel.written_types
+    if found.guard is not None or any(t.dtype != FLOAT64 for t in types):
+        raise NoForm
+    grown = sorted({number for number, _, _ in extents.axes})
+    kinds = tuple([(k, plain.inputs[k].dtype, plain.inputs[k].ndim) for k in grown])
+    cut = tuple([(k, types[k].shape, number) for k, number in enumerate(numbers) if number in grown])
+    run = SizedRun(found.run, extents, sizes, len(plain.inputs), kinds, len(types), cut)
+    return found._replace(run=run, alike={k: number for k, _, number in cut})
 
 
 def first_entries(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The first entries of an array along each axis."""
     return array if array.shape == shape else array[tuple(map(slice, shape))]
-
-
-def _fits(out: Tree, shape: tuple[int, ...]) -> bool:
-    """True if an array can take a gradient; the full path raises the errors."""
-    return type(out) is np.ndarray and out.shape == shape and out.dtype == FLOAT64 and out.flags.writeable
