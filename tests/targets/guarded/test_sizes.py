@@ -48,6 +48,27 @@ def test_kernels_serve_all_lengths(name: str) -> None:
     assert tape.stats.recordings == 2, tape.explain()
 
 
+@pytest.mark.parametrize("name", ["least_squares", "logistic", "kalman", "garch_by_position", "filled_from_before", "windows", "of_a_list"])
+def test_operators_serve_all_lengths(name: str) -> None:
+    f, data = PROGRAMS[name]
+    tape, rng, v = guarded(f), np.random.default_rng(0), np.array([1.0, -0.5, 2.0])
+    for n in (12, 9, 11, 4, 13):
+        given = data(rng, n)
+        for operator in (td.hessian, td.jacobian, lambda target, t, *args: td.hvp(target, t, v, *args), td.value_gradient_and_hessian):
+            for found, expected in zip(operator(tape, T, *given), operator(f, T, *given)):
+                np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+    assert tape.stats.recordings == 2, tape.explain()
+
+
+def test_derivatives_by_arrays_of_a_varying_size_have_a_tape_for_each() -> None:
+    f = lambda t, x: np.sum(np.exp(x) * t[0]) * x[0]
+    tape = guarded(f)
+    for n in (5, 7, 6):
+        x = np.linspace(0, 1, n)
+        np.testing.assert_allclose(td.hessian(tape, T, x, argnums=1), td.hessian(f, T, x, argnums=1))
+    assert tape.stats.recordings == 3
+
+
 @pytest.mark.parametrize("name", ["garch", "autoregression", "side_by_side", "filled_from_before", "standardised"])
 def test_lengths_in_any_order_take_few_recordings(name: str) -> None:
     f, data = PROGRAMS[name]
@@ -56,6 +77,58 @@ def test_lengths_in_any_order_take_few_recordings(name: str) -> None:
         args = data(rng, int(n))
         np.testing.assert_allclose(tape(T, *args), f(T, *args), rtol=1e-9)
     assert tape.stats.recordings <= 3, tape.explain()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda tape, x, t: tape(x, t),
+        lambda tape, x, t: td.gradient(tape, x, t),
+        lambda tape, x, t: td.gradient(tape, x, t, out=np.empty_like(x)),
+        lambda tape, x, t: np.concatenate(td.gradient(tape, x, t, argnums=(0, 1))),
+        lambda tape, x, t: td.value_and_gradient(tape, x, t, argnums=1)[1],
+        lambda tape, x, t: td.hessian(tape, x, t, argnums=1),
+    ],
+)
+def test_known_forms_of_calls_are_direct(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    f = lambda x, t: np.sum(np.exp(-x * t[0]) * x) + t[1] ** 2
+    tape, rng = td.GuardedTape(f), np.random.default_rng(0)
+    for n in (40, 50, 45):
+        call(tape, rng.normal(size=n), T)
+    points = [rng.normal(size=n)[::step] for n, step in ((33, 1), (49, 1), (64, 1), (64, 2), (63, -1))]
+    expected = [call(f, x, T) for x in points]
+    full = tape._function.call
+
+    def refuse(*args: Any, **named: Any) -> None:
+        raise AssertionError("a full path")
+
+    monkeypatch.setattr(type(tape._function), "call", refuse)
+    for x, known in zip(points, expected):
+        np.testing.assert_allclose(call(tape, x, T), known, rtol=1e-10)
+    monkeypatch.setattr(type(tape._function), "call", lambda self, *args, **named: full(*args, **named))
+    for n in (1, 3, 70, 200, 40, 50, 45):
+        x = rng.normal(size=n)
+        np.testing.assert_allclose(call(tape, x, T), call(f, x, T), rtol=1e-10)
+
+
+def test_direct_calls_write_nothing_where_they_fail() -> None:
+    f = lambda x, y: np.sum(np.log(x) * y) if np.all(x > 0) else np.sum(np.kron(x, y))
+    tape = td.GuardedTape(f)
+    for n in (5, 7, 6, 4):
+        td.gradient(tape, np.linspace(1, 2, n), np.ones(n))
+    for out, error in ((np.zeros(3), td.ShapeMismatch), (np.zeros(6, np.float32), td.DtypeMismatch), ([0.0] * 6, td.ArgumentMismatch)):
+        with pytest.raises(error):
+            td.gradient(tape, np.linspace(1, 2, 6), np.ones(6), out=out)
+        assert not np.any(out)
+    frozen = np.zeros(6)
+    frozen.flags.writeable = False
+    with pytest.raises(td.ArgumentMismatch):
+        td.gradient(tape, np.linspace(1, 2, 6), np.ones(6), out=frozen)
+    assert not frozen.any()
+    with pytest.raises(td.TapediffError):
+        td.gradient(tape, np.linspace(1, 2, 6), np.arange(6) + 1j)
+    x = np.linspace(-1, 2, 6)
+    np.testing.assert_allclose(td.gradient(tape, x, np.ones(6)), td.gradient(f, x, np.ones(6)))
 
 
 # Which sizes are data
