@@ -25,8 +25,11 @@ Shapes = tuple[tuple[int, ...], ...]
 
 # A tape serves sizes from a quarter of its largest ones on; smaller ones, too, if all its instructions have so few entries.
 WASTE = 4
-FEW_ENTRIES = 50_000
 SMALLEST = 16
+FEW_ENTRIES = 50_000
+
+# Beyond, largest sizes are in finer steps than powers of 2, as each entry takes time.
+LARGE = 1024
 
 # A size gets a tape of its own after this many calls, sooner if they compute many entries; at most so many do, of calls of one kind.
 OFTEN = 100
@@ -145,12 +148,11 @@ class SizesOfCalls:
         sizes: dict[int, int] = {}
         axes = tuple((*places[k], sizes.setdefault(self.groups[k], len(sizes))) for k in sorted(self.varying))
         most = {size: max(self.most[k] for k in self.varying if sizes[self.groups[k]] == size) for size in sizes.values()}
-        # Of a power of 2; twice as large as necessary if a tape has become too small, as sizes may grow further.
-        doubled = 2 if self.tapes else 1
-        extents = Extents(axes, tuple(_power_of_2(size * doubled) for size in most.values()))
+        # Larger than necessary if a tape has become too small, as sizes may grow further.
+        extents = Extents(axes, tuple(_capacity(size, grows=bool(self.tapes)) for size in most.values()))
         if extents.serve(shapes):
             return extents
-        return replace(extents, largest=tuple(_power_of_2(size * 2) for size in extents.sizes(shapes)))
+        return replace(extents, largest=tuple(_capacity(size, grows=True) for size in extents.sizes(shapes)))
 
 
 class SizeArguments:
@@ -207,8 +209,13 @@ def shapes_of(inputs: Sequence[Operand]) -> Shapes:
     return tuple([array.shape for array in inputs])
 
 
-def _power_of_2(size: int) -> int:
-    return max(SMALLEST, 1 << (size - 1).bit_length())
+def _capacity(size: int, *, grows: bool) -> int:
+    """The largest size of a tape for a size: a power of 2; above LARGE, a multiple of an eighth of one."""
+    if grows:
+        size = size * 2 if size <= LARGE // 2 else max(LARGE, size + size // 4)
+    power = 1 << (size - 1).bit_length()
+    step = power // 8
+    return max(SMALLEST, power) if power <= LARGE else -(-size // step) * step
 
 
 def _refused(bound: BoundCall) -> str:
