@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import calls, check, derivative_problems, derivatives, engines, plot, run, timing
+import tapediff as td
+from benchmarks import calls, check, derivative_problems, derivatives, engines, plot, run, sizes, timing
 from benchmarks.problem import Problem
 from benchmarks.problems import PROBLEMS
 
@@ -194,3 +195,14 @@ def test_every_kind_of_call_gives_its_answer_and_has_a_band():
     bands = json.loads(calls.BANDS.read_text())
     assert list(bands) == [name for name in calls.prepared() if name != calls.ONE_ARRAY]
     assert all(band > 0 for band in bands.values())
+
+
+def test_arrays_of_any_length_are_compared_and_timed():
+    """Two recordings serve all of a few lengths; a wrong gradient is found."""
+    recordings, *times = sizes.row(sizes.PROBLEMS["edges"], 5).split("|")
+    assert int(recordings) in (2, 3)
+    assert all(float(time) >= 0 for time in times if time.strip())
+    wrong = td.GuardedTape(lambda t, x: np.sum(x) * td.stop_gradient(t[0]))
+    problem = sizes.Problem(lambda t, x: np.sum(x) * t[0], sizes.series)
+    with pytest.raises(AssertionError):
+        sizes.compare(problem, wrong, (np.ones(3),))
