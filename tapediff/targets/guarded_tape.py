@@ -265,6 +265,10 @@ class GuardedTape(GuardedCalls, GuardedReports):
             found.kernel = lambda alone: self._direct.kernel(call, variant, build(call.bound.argnums), alone=alone)
         return found
 
+    def is_of_sizes(self, args: Sequence[Tree]) -> bool:
+        """True if the value and gradient at `args` come from a tape for many sizes."""
+        return self._policy.merge and self._function.call(args, (0,), with_sizes_as_data=True).extents is not None
+
     def tape_for(self, args: Sequence[Tree]) -> tuple[Tape, list[Operand]]:
         """The tape whose path holds at `args`, and its inputs there, for any operator.
 

@@ -14,7 +14,9 @@ from scipy import stats
 
 import tapediff as td
 from tapediff.posterior import progress, sampling, starts
+from tapediff.recording.arguments import size_arguments
 from tapediff.stats import halfcauchy, norm
+from tapediff.targets.evaluate import fixed_calls
 
 spec = importlib.util.spec_from_file_location(
     "ten_posteriors", Path(__file__).parents[2] / "examples" / "ten_posteriors.py"
@@ -117,6 +119,42 @@ def test_other_data_are_used_without_compiling():
         post.set_data(x=Y)
     with pytest.raises(AttributeError):
         post.data = {}
+
+
+def test_data_of_any_length_share_a_tape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By Python; native calls follow once the data have stayed for some calls."""
+
+    def log_density(mu, tau, y, t):
+        mean = 0.0
+        for k in range(len(y)):
+            mean = mean + (y[k] if y[k] > mu else 0.5 * mu) * t[k]
+        return np.sum(-0.5 * ((y - mu) / tau) ** 2 - np.log(tau)) - mu**2 - 0.1 * mean
+
+    monkeypatch.setattr(fixed_calls, "OFTEN", 3)
+    monkeypatch.setattr(size_arguments, "OFTEN", 5)
+    rng, u = np.random.default_rng(0), np.array([0.1, 0.2])
+
+    def data(n: int) -> dict[str, np.ndarray]:
+        return {"y": rng.normal(size=n), "t": np.linspace(0, 1, n)}
+
+    post = td.Posterior(log_density, mu=td.real(), tau=td.positive(), data=data(20))
+    for n in (20, 25, 31, 18, 24, 30):
+        post.set_data(data(n))
+        fresh = td.Posterior(log_density, mu=td.real(), tau=td.positive(), data=post.data)
+        value, gradient = post.log_density_gradient(u)
+        assert value == pytest.approx(post.plain_log_density(u), rel=1e-12)
+        assert post.log_density(u) == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(gradient, fresh.log_density_gradient(u)[1], rtol=1e-10)
+        np.testing.assert_allclose(post.log_density_hessian(u)[2], fresh.log_density_hessian(u)[2], rtol=1e-9)
+    assert post.tape.stats.recordings == 2
+    expected = post.log_density_gradient(u)[1]
+    for _ in range(12):
+        np.testing.assert_allclose(post.log_density_gradient(u)[1], expected, rtol=1e-12)
+    assert post.tape.stats.recordings == 3
+    assert type(post.native_calls.gradient(u, np.empty(2))) is float
+    post.set_data(data(22))
+    assert post.log_density_gradient(u)[0] == pytest.approx(post.plain_log_density(u), rel=1e-12)
+    assert post.tape.stats.recordings == 3
 
 
 def test_a_density_that_branches_has_a_tape_for_each_path():

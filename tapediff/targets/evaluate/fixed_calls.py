@@ -14,6 +14,7 @@ from ...errors import ArgumentMismatch
 from ...functions.captured.environment_check import EnvironmentCheck
 from ...ir.arguments import Constant
 from ...ir.instruction import FLOAT64, Tree
+from ...recording.arguments.size_arguments import OFTEN
 from ..backends import NATIVE
 from .fast_path import unknown_yet
 
@@ -21,6 +22,10 @@ from .fast_path import unknown_yet
 Owner: TypeAlias = Any
 # A builtin of a vector and an array for the gradient; returns the value, a float, on success.
 Builtin: TypeAlias = Callable[..., object]
+
+
+def _never(_: Sequence[Tree]) -> bool:
+    return False
 
 
 NUMBERS = (float, int, str, bool, type(None), np.number, np.bool_)
@@ -49,8 +54,8 @@ class FixedCalls:
     """
 
     __slots__ = (
-        "_args", "_check", "_errors", "_lock", "_owned", "_target", "_tried", "gradient", "negative_gradient", "negative_value", "size",
-        "value",
+        "_args", "_check", "_errors", "_lock", "_owned", "_postponed", "_target", "_tried", "gradient", "negative_gradient",
+        "negative_value", "size", "value",
     )  # fmt: skip
 
     def __init__(self, target: Owner, args: Sequence[Tree], *, owned: bool = False) -> None:
@@ -61,7 +66,7 @@ class FixedCalls:
     @holding("_lock")
     def reset(self, args: Sequence[Tree], *, off: bool = False) -> None:
         """Set other arguments: drops the native calls, for good if `off`."""
-        self._args, self._errors, self.size = args, None, 0
+        self._args, self._errors, self.size, self._postponed = args, None, 0, 0
         self._check: EnvironmentCheck | None = None
         self.value: Builtin = unknown_yet
         self.gradient: Builtin = unknown_yet
@@ -77,8 +82,14 @@ class FixedCalls:
         tried, args = self._tried, self._args
         if tried is None or not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype is not FLOAT64 or (kind, x.size) in tried:
             return
+        if self._postponed:
+            self._postponed -= 1
+            return
         # If Python selects the tape, native code has to call it, which takes longer.
         if self._target.backend == NATIVE and getattr(self._target, "chooses_natively", True):
+            if getattr(self._target, "is_of_sizes", _never)((x, *args)):
+                self._postponed = OFTEN  # native calls need a tape for these sizes
+                return
             tried.add((kind, x.size))
             function = self._function(kind, x, args)
             if function is not None:
