@@ -25,7 +25,7 @@ from .arguments import (
     unwrap,
 )
 from .buffers import Buffer, buffer_of, require_apart
-from .instruction import Tree, UserFunction, ValueType, is_tracked
+from .instruction import Computes, Tree, UserFunction, ValueType, is_tracked
 from .pytree import (
     ARRAY,
     MIXED,
@@ -33,6 +33,7 @@ from .pytree import (
     REGISTERED,
     TreeDef,
     count_leaves,
+    first_entries,
     holds_arrays,
     is_complex,
     is_dataclass,
@@ -163,6 +164,10 @@ _NAMES = (str, bytes, type(None), enum.Enum, type)
 
 
 def _flatten_result(tree: Tree, leaves: list[Tree], is_inside: bool = False) -> TreeDef:
+    if issubclass(type(tree), Computes) and (parts := tree.first_entries()) is not None:
+        axes, arrays = parts
+        leaves += arrays
+        return first_entries(axes)
     is_array = isinstance(tree, np.ndarray) and not is_complex(tree)
     found = None if is_tracked(tree) or is_array else parts_of(tree)
     if found is not None:

@@ -304,6 +304,10 @@ class Computes:
         """The tracked array that it stands for, by guards if need be."""
         raise NotImplementedError
 
+    def first_entries(self) -> tuple[Sequence[int], Sequence[Operand]] | None:
+        """As a result: axes, and an array with the number of its first entries along each that exist; None to settle it."""
+        raise NotImplementedError
+
     def applied(self, form: str, function: Callable[..., Operand], args: tuple[Operand, ...], named: dict[str, Operand]) -> Operand:
         """The result of a function of a known form; see `of_form`."""
         raise NotImplementedError

@@ -51,6 +51,10 @@ def put_together(re: Operand, im: Operand) -> Operand:
     return made if made.shape else made[()]
 
 
+class FirstEntries:
+    """The kind of a result whose shape is data: its parts are an array, and how many of its first entries it is along some axes."""
+
+
 class TreeDef(NamedTuple):
     """A tree without its arrays: containers, keys, and values other than arrays.
 
@@ -128,6 +132,27 @@ REGISTERED: dict[type, tuple[TakeApart, PutTogether]] = {}
 
 
 REGISTERED[Pair] = (lambda z: (taken_apart(z), None), lambda _, parts: put_together(*parts))
+REGISTERED[FirstEntries] = (lambda _: ((), ()), lambda axes, parts: _first_entries(axes, *parts))
+
+
+def _first_entries(axes: Sequence[int], whole: Operand, *counts: Operand) -> Operand:
+    if any(np.ndim(count) for count in counts):
+        raise ArgumentMismatch("results have shapes that are data, which differ between rows", got=f"{len(counts[0])} rows",
+                               fix="call the function for each row; or return arrays of one shape")  # fmt: skip
+    index = [slice(None)] * np.ndim(whole)
+    for axis, count in zip(axes, counts):
+        index[axis] = slice(int(count))
+    return np.array(whole[tuple(index)])
+
+
+def first_entries(axes: Sequence[int]) -> TreeDef:
+    """The treedef of a result that is the first entries of an array along some axes, counted from the end."""
+    return TreeDef(FirstEntries, (_Value(tuple(axes)),), (ARRAY,) * (1 + len(axes)))
+
+
+def has_first_entries(treedef: TreeDef | None) -> bool:
+    """True if a result's shape is data."""
+    return treedef is not None and (treedef.kind is FirstEntries or any(map(has_first_entries, treedef.parts)))
 
 
 def register_container(

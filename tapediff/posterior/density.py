@@ -111,7 +111,7 @@ class NamedDensity:
         return self._tape
 
     def set_data(self, values: Mapping[str, Tree] | None = None, /, **data: Tree) -> None:
-        """Replace some or all data, by name or in a dict; compiles only for new dtypes, axes or nesting, or for many calls with other sizes.
+        """Replace some or all data, by name or in a dict; compiles for new dtypes, axes or nesting, or many calls of new sizes.
 
         Raises:
             ValueError: a name that is not among the data.

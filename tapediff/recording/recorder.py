@@ -119,6 +119,7 @@ class Recorder(TapeBuilder):
         raise_where: raises an error where a condition holds, for recordings of several paths; None where guards decide it.
         inside: the same for a position outside of an extent; returns the position counted from the start.
         compressed: the class of arrays that masks of data select.
+        returns_first_entries: results may have shapes that are data; see pytree.first_entries.
         written_at: by the number of an array after a write, the tracked positions at which it was written.
         entry_runs: vectors whose entries were recorded consecutively, with the number of the first entry; in recording order.
         left_out: the instructions, from start to end (exclusive), of each side of a branch that was left out.
@@ -150,7 +151,7 @@ class Recorder(TapeBuilder):
         self.asked: Callable[[], None] | None = None
         self.is_open = self._is_restored = False
         self.entry_frame = 0
-        self.is_called = self.is_again = self.is_of_sizes = False
+        self.is_called = self.is_again = self.is_of_sizes = self.returns_first_entries = False
         self.outer: Recorder | None = None
         self.level = 0
         self.guard_count = 0

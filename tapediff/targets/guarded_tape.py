@@ -32,7 +32,7 @@ from .evaluate.fast_path import FIRST, unknown_yet
 from .evaluate.like_function import like
 from .evaluate.nested_recording import is_recorded, record_nested
 from .evaluate.request import Given, Request
-from .guarded.dispatch import Attempt, Dispatch
+from .guarded.dispatch import Attempt, Dispatch, ShapeNeeded
 from .guarded.keyed_call import GuardedFunction, KeyedCall
 from .guarded.native_paths import GuardedCalls
 from .guarded.paths.direct_paths import DirectPaths
@@ -260,7 +260,11 @@ class GuardedTape(GuardedCalls, GuardedReports):
         if call.differentiates_sizes:
             call = self._function.call(args, argnums)
         attempts = lambda call: self._dispatch.operate(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
-        call, variant, found = self._dispatch.answer(call, attempts)
+        try:
+            call, variant, found = self._dispatch.answer(call, attempts)
+        except ShapeNeeded:
+            self._function.settles_results = True
+            call, variant, found = self._dispatch.answer(self._function.call(args, argnums), attempts)
         if found.kernel_of is not None and self.guard is None:
             found.kernel = lambda alone: self._direct.kernel(call, variant, build(call.bound.argnums), alone=alone)
         return found

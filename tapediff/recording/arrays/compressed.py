@@ -7,7 +7,7 @@ point, by a guard. A part that shares memory in NumPy shares it here, as the who
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -156,6 +156,14 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         for axis, kept in self.kept.items():
             positions = np.compress(kept.mask._recorder.observe(kept.mask, "array"), positions, axis)
         return self._gathered(positions)
+
+    def first_entries(self) -> tuple[Sequence[int], Sequence[Operand]] | None:
+        if not current_recorder().returns_first_entries:
+            return None
+        made, axes = self, sorted(self.kept)
+        for axis in axes:
+            made = made.packed(axis)
+        return axes, [made.whole, *[made.kept[axis].count() for axis in axes]]
 
     def _gathered(self, positions: Operand) -> Operand:
         """The entries at flat positions, sharing memory with these."""

@@ -8,6 +8,7 @@ from ...errors import NonScalarOutput
 from ...ir.instruction import Operand, Outcome, Tree
 from ...ir.interpreter import GuardFailure
 from ...ir.outputs import Out
+from ...ir.pytree import has_first_entries
 from ...recording.arguments.int_arguments import IntNeeded
 from ...recording.arguments.size_arguments import SizeNeeded
 from ..evaluate.evaluation import Evaluation, check_last, fitting, replayed
@@ -25,6 +26,10 @@ RECORDINGS_BEFORE_RARE = 4
 
 # attempt(variant, decided) returns the result, or the GuardFailure at a guard; the first `decided` guards hold.
 Attempt = Callable[[Variant, int], Answer]
+
+
+class ShapeNeeded(Exception):
+    """A derivative of results whose shapes are data has to be recorded for their shapes."""
 
 
 class Dispatch:
@@ -125,6 +130,8 @@ class Dispatch:
         """A function that tries a tape for an operator and returns an Evaluation."""
 
         def attempt(variant: Variant, decided: int) -> Evaluation | GuardFailure:
+            if has_first_entries(variant.tape.result):
+                raise ShapeNeeded
             tape, inputs = operator.function(variant.program.tape), [*call.bound.inputs, *variant.constants]
             is_replayed = self._is_replayed(variant, call, decided)
             if isinstance(is_replayed, GuardFailure):

@@ -16,7 +16,7 @@ from ...ir.keys import EXACT, static_key, value_key
 from ...ir.pytree import ARRAY, TreeDef, static_leaf, unflatten
 from ...recording.arguments.bind_call import BoundCall, bind_call, no_whole_numbers
 from ...recording.arguments.int_arguments import ANY_INT_KEY, AnyInt, IntArguments
-from ...recording.arguments.size_arguments import Extents, SizeArguments, with_sizes
+from ...recording.arguments.size_arguments import SETTLED, Extents, SizeArguments, with_sizes
 from ..evaluate.direct_calls import NoForm, form_of, leaf_form
 from ..joined import joined_arrays
 from .reason import Specialisation
@@ -64,16 +64,17 @@ class GuardedFunction:
         guard_site: where the guard is defined; empty without one.
         ints: the int arguments that are data.
         sizes: the sizes of arrays that are data.
+        settles_results: results have the shapes of the point at which they were recorded, for derivatives of them.
         name: in messages.
         has_aux: the function returns (y, aux).
     """
 
-    __slots__ = ("f", "guard", "guard_site", "has_aux", "ints", "name", "sizes")
+    __slots__ = ("f", "guard", "guard_site", "has_aux", "ints", "name", "settles_results", "sizes")
 
     def __init__(self, f: UserFunction, guard: UserFunction | None, name: str, has_aux: bool) -> None:
         self.f, self.guard, self.name, self.has_aux = f, guard, name, has_aux
         self.guard_site = "" if guard is None else site_of(guard)
-        self.ints, self.sizes = IntArguments(), SizeArguments()
+        self.ints, self.sizes, self.settles_results = IntArguments(), SizeArguments(), False
 
     def call(
         self, args: Sequence[Tree], argnums: tuple[int, ...], guard_value: tuple[Hashable, ...] = (), with_data: bool = True,
@@ -113,6 +114,8 @@ class GuardedFunction:
             (position, value if position < 0 else ANY_INT_KEY if kind is AnyInt else static_key(value))
             for position, kind, value in specialisation.static
         )
+        if self.settles_results:
+            static = (*static, (SETTLED, True))
         guard_key = () if self.guard is None else value_key(specialisation.guard_value[0], self.guard_site)
         return CallKey(specialisation.types, active, static, guard_key)
 

@@ -231,6 +231,7 @@ class PathRecorder:
     def _recorder(self, fills: Fills, decided: tuple[Outcome, ...] = (), along: Sequence[Guard] = ()) -> Recorder:
         recorder = Recorder(self._function.name, prescribed=decided, along=along, fills=fills)
         recorder.merges = self._policy.merge
+        recorder.returns_first_entries = not self._function.settles_results
         return recorder
 
     def _tape(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:

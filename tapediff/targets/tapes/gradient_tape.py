@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...errors import ArgumentMismatch, NonScalarOutput
 from ...functions.callees.rolled_loop import prepared
 from ...ir.instruction import CONSTANT, FLOAT64, Instruction, ValueType
-from ...ir.pytree import Pair
+from ...ir.pytree import FirstEntries, Pair
 from ...ir.tape import Tape
 from ...ops.control.calls import GET, TupleOp
 from ...ops.elementwise.arithmetic import CONVERT
@@ -34,14 +34,14 @@ def require_scalar(tape: Tape) -> None:
             f"{tape.name} returned a complex value; a gradient needs one real scalar", got=f"complex128{list(tape.output_types[0].shape)}",
             fix="return z.real, z.imag, np.abs(z) or another real number made of it",
         )  # fmt: skip
-    if tape.returns_tuple or type_ is None:
+    if (tape.returns_tuple and not (tape.result is not None and tape.result.kind is FirstEntries)) or type_ is None:
         kind = tuple if tape.result is None or tape.result.kind is None else tape.result.kind
         raise NonScalarOutput(
             f"{tape.name} returned a {kind.__name__}; a gradient needs one real scalar",
             got=", ".join(map(str, tape.output_types)),
             fix="return the scalar alone; or, of (scalar, anything), say has_aux=True",
         )
-    if type_.shape != ():
+    if type_.shape != () or tape.returns_tuple:
         raise NonScalarOutput(f"{tape.name} returned an array; a gradient needs a scalar", got=str(type_),
                               fix="use td.jacobian(f, x), or reduce the output, e.g. with .sum()")  # fmt: skip
     if not type_.is_float:

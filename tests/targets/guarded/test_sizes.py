@@ -131,6 +131,88 @@ def test_direct_calls_write_nothing_where_they_fail() -> None:
     np.testing.assert_allclose(td.gradient(tape, x, np.ones(6)), td.gradient(f, x, np.ones(6)))
 
 
+# Results
+
+
+def in_a_dict(t: Any, x: Any) -> Any:
+    out = np.zeros(len(x))
+    for k in range(1, len(x)):
+        out[k] = t[0] * out[k - 1] + x[k]
+    return {"path": out, "last": out[-1], "steps": np.diff(x), "positive": x[x > 0]}
+
+
+def in_a_tuple(t: Any, rows: Any) -> Any:
+    return rows @ t, rows[rows[:, 0] > t[0]], np.sum(rows)
+
+
+def outer(t: Any, x: Any) -> Any:
+    return np.subtract.outer(x, x) * t[0]
+
+
+def selected(t: Any, x: Any) -> Any:
+    return x[x > 0] ** 2 * t[0]
+
+
+def alike(found: Any, expected: Any) -> None:
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        found, expected = tuple(found.values()), tuple(expected.values())
+    if isinstance(expected, tuple):
+        assert type(found) is tuple
+        for one, other in zip(found, expected, strict=True):
+            alike(one, other)
+        return
+    assert np.shape(found) == np.shape(expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("f", [in_a_dict, in_a_tuple, outer, selected])
+@pytest.mark.parametrize("compile_after", [0, 10**6])
+def test_arrays_of_a_varying_size_are_results(f: Any, compile_after: int) -> None:
+    tape, rng = td.GuardedTape(f, compile_after=compile_after, check_every=2), np.random.default_rng(0)
+    for n in (5, 8, 6, 12, 3, 15, 7):
+        x = rng.normal(size=(n, 3) if f is in_a_tuple else n)
+        alike(tape(T, x), f(T, x))
+    assert tape.stats.recordings == 2, tape.explain()
+    for n in (1, 2, 0):
+        x = rng.normal(size=(n, 3) if f is in_a_tuple else n)
+        try:
+            expected = f(T, x)
+        except IndexError:
+            with pytest.raises(IndexError):
+                tape(T, x)
+            continue
+        alike(tape(T, x), expected)
+    x = rng.normal(size=(4, 3) if f is in_a_tuple else 4)
+    loaded = pickle.loads(pickle.dumps(tape))
+    alike(loaded(T, x), f(T, x))
+
+
+def test_masks_select_results() -> None:
+    tape, rng = guarded(selected), np.random.default_rng(0)
+    results = [(x, tape(T, x)) for x in rng.normal(size=(9, 6))]
+    assert tape.stats.recordings == 1
+    for x, found in results:
+        alike(found, selected(T, x))
+        assert found.flags.owndata
+    x = results[0][0]
+    np.testing.assert_allclose(td.jacobian(tape, T, x, argnums=1), td.jacobian(selected, T, x, argnums=1))
+    alike(tape(T, x), selected(T, x))
+    with pytest.raises(td.NonScalarOutput, match="an array"):
+        td.gradient(tape, T, x)
+    with pytest.raises(td.TapediffError):
+        tape.batch(np.tile(T, (4, 1)), x)
+
+
+def test_results_of_varying_sizes_inside_recordings() -> None:
+    tape, rng = guarded(selected), np.random.default_rng(0)
+    for n in (5, 8, 6):
+        x = rng.normal(size=n)
+        tape(T, x)
+        f = lambda t, x=x: np.sum(tape(t, x)) ** 2
+        np.testing.assert_allclose(td.gradient(f, T), td.gradient(lambda t, x=x: np.sum(selected(t, x)) ** 2, T))
+
+
 # Which sizes are data
 
 

@@ -71,9 +71,9 @@ def sized(found: DirectKernel, call: KeyedCall, sizes: SizesOfCalls, numbers: Se
     assert plain is not None
     assert extents is not None
     types = found.kernel.written_types
-    if found.guard is not None or any(t.dtype != FLOAT64 for t in types):
-        raise NoForm
     grown = sorted({number for number, _, _ in extents.axes})
+    if found.guard is not None or any(types[k].dtype != FLOAT64 for k, number in enumerate(numbers) if number in grown):
+        raise NoForm
     kinds = tuple([(k, plain.inputs[k].dtype, plain.inputs[k].ndim) for k in grown])
     cut = tuple([(k, types[k].shape, number) for k, number in enumerate(numbers) if number in grown])
     run = SizedRun(found.run, extents, sizes, len(plain.inputs), kinds, len(types), cut)
