@@ -271,7 +271,114 @@ def a_method_with_a_function_as_default(x):
     return Scale().of(x[0]) * (x[1] if x[2] > 0 else x[3])
 
 
+# New objects on several sides
+
+
+class Vector:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __add__(self, other):
+        return type(self)(self.x + other.x, self.y + other.y)
+
+    def __abs__(self):
+        return math.hypot(self.x, self.y)
+
+
+class SlottedVector(Vector):
+    __slots__ = ()
+
+
+class Slotted:
+    __slots__ = ("__hidden", "x", "y")
+    __init__, __add__, __abs__ = Vector.__init__, Vector.__add__, Vector.__abs__
+
+
+class Segment:
+    __slots__ = ("end", "start")
+
+    def __init__(self, start, end):
+        self.start, self.end = start, end
+
+    def longer(self, k):
+        return Segment(self.start, self.end + Slotted(k, k))
+
+
+def _sum_of_near(x, kind):
+    near = [v for v in (kind(x[k], math.sin(k + x[0])) for k in range(6)) if abs(v) < 1.2]
+    if near:
+        total = functools.reduce(operator.add, near)
+        return abs(total) + total.x
+    return x[1]
+
+
+def sums_of_some(x):
+    return _sum_of_near(x, Vector) + _sum_of_near(x, SlottedVector)
+
+
+def sums_of_some_with_slots(x):
+    return _sum_of_near(x, Slotted)
+
+
+def noted_where_it_is_made(x):
+    made = []
+
+    def new(v):
+        made.append(Slotted(v, 2 * v))
+        return made[-1]
+
+    a = new(x[0]) if x[0] > 0 else new(x[1]) if x[1] > 0 else new(x[2])
+    b = new(a.x + 1) if x[3] > 0 else a
+    b.y = b.y + x[4]
+    return sum(v.x * v.y * (k + 1) for k, v in enumerate(made)) + (b is a) * 1.5 + (made[0] is a)
+
+
+def under_two_names(x):
+    a = Slotted(x[0], x[1]) if x[0] > 0 else Slotted(x[2], x[3])
+    b, c = a, Slotted(x[4], x[5])
+    for k in range(3):
+        if x[k] > 0.3:
+            a = a + c
+        elif x[k] < -0.3:
+            b = a
+        a.x = a.x * 1.5
+    return a.x + 10 * b.x + a.y * b.y + (a is b)
+
+
+def of_objects(x):
+    s = Segment(Slotted(0.0, 0.0), Slotted(x[0], x[1]))
+    t = None
+    for k in range(5):
+        if x[k] > 0:
+            t = s.longer(x[k]) if t is None else t.longer(0.5 * x[5])
+    return abs(s.end) if t is None else abs(t.end) + 3 * abs(s.end) + (t.start is s.start)
+
+
+def half_made(x):
+    a = Slotted.__new__(Slotted)
+    b = Slotted.__new__(Slotted)
+    if x[0] > 0:
+        a.x = x[1]
+    c = a if x[2] > 0 else b
+    c.y = 2.0
+    return hasattr(c, "x") * x[3] + c.y + hasattr(b, "y") * x[4]
+
+
+def in_a_long_loop_with_slots(x):
+    s = Slotted(x[0], 0.0)
+    for _ in range(300):
+        s = Slotted(0.9 * s.x + 0.1, s.y + s.x * x[1]) if s.x < 0.5 else Slotted(0.7 * s.x, s.y)
+    return s.x + s.y
+
+
 PROGRAMS = {
+    sums_of_some: 1,
+    sums_of_some_with_slots: 1,
+    noted_where_it_is_made: 1,
+    under_two_names: 1,
+    of_objects: 1,
+    half_made: 1,
+    in_a_long_loop_with_slots: 1,
     a_method_with_a_function_as_default: 1,
     errors_of_missing_ones: 1,
     without_one: 1,

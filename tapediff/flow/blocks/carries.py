@@ -21,7 +21,7 @@ from ..containers.lengths import by_position, packed
 from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal, join_entries, masked_parts, owns_memory
 from ..state.numbers.bounds import note_bounds
 from ..state.places import Contents, Place, Version
-from ..state.unshared import has_only_attributes
+from ..state.unshared import attributes_of, has_only_attributes, with_attributes
 from ..state.values import Choice, Maybe, Unjoinable, choice_with_rest, either, is_data, parted, state
 
 
@@ -187,9 +187,7 @@ class Parts(Form):
             return dict(zip(self.names, parts))
         if issubclass(self.kind, _SEQUENCES):
             return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
-        made = object.__new__(self.kind)
-        vars(made).update(zip(self.names, parts))
-        return made
+        return with_attributes(self.kind, dict(zip(self.names, parts)))
 
     def wider(self, value: Object, depth: int = 0) -> Form:
         if self._is_like(value):
@@ -227,11 +225,11 @@ def _is_like(own: Object, value: Object) -> bool:
 
 def _names(value: Object) -> list[Object]:
     """The names of a value's parts."""
-    return list(range(len(value)) if isinstance(value, _SEQUENCES) else value if type(value) is dict else vars(value))
+    return list(range(len(value)) if isinstance(value, _SEQUENCES) else value if type(value) is dict else attributes_of(value))
 
 
 def _parts(value: Object) -> Iterable[Object]:
-    return value if isinstance(value, _SEQUENCES) else (value if type(value) is dict else vars(value)).values()
+    return value if isinstance(value, _SEQUENCES) else (value if type(value) is dict else attributes_of(value)).values()
 
 
 class Conditional(Form):

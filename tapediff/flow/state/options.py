@@ -9,6 +9,7 @@ from ..anything import Object
 from .fork import Final, Option, Taken, fork_value, joined_value, select, sides_of
 from .joins import one_of
 from .places import Contents, Place, Plain, Version
+from .unshared import with_new_joined
 from .values import Unjoinable, both, negated
 
 
@@ -24,16 +25,16 @@ def fork_options(conditions: Sequence[Operand], sides: Sequence[Callable[[], Obj
     found = sides_of([(test, True, side) for test, side in zip(conditions, sides)], _joined_states)
     if isinstance(found, Taken):
         return found.result
+    results = with_new_joined([(option.test, option.ran) for option in found])
     for option in found:
         option.ran.final.clear()
     try:
-        return one_of([(option.test, option.ran.result) for option in found])
+        return one_of(results)
     except Unjoinable:
         pass
-    *others, last = found
-    result = last.ran.result
-    for option in reversed(others):
-        result = select(option.test, option.ran.result, result)
+    *others, (_, result) = results
+    for test, other in reversed(others):
+        result = select(test, other, result)
     return result
 
 

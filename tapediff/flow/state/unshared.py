@@ -6,20 +6,28 @@ a choice, such as of an object and None.
 
 from __future__ import annotations
 
+import struct
 import weakref
 from collections import Counter
-from types import FunctionType
-from typing import NamedTuple
+from types import FunctionType, MemberDescriptorType
+from typing import NamedTuple, Protocol
 
 from ...base.byte_code import is_held_elsewhere
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from .joins import join, join_contents
-from .places import Cell, Contents, Entry, Member, Place, mark_made
-from .values import UNBOUND, Choice, Maybe, Unjoinable, state
+from .joins import join, join_contents, one_of
+from .places import Attribute, Cell, Contents, Entry, Member, Place, mark_made
+from .values import UNBOUND, Choice, Maybe, Unjoinable, either, state
 
 States = dict[Object, tuple[Place, Object]]
+
+
+class Ran(Protocol):
+    """A side that was run: see fork."""
+
+    result: Object
+    final: States
 
 
 class Slot(NamedTuple):
@@ -49,13 +57,16 @@ def joined_unshared(
     if state.has_identities:
         return None
     yes, no = Slot(place, final_yes), Slot(place, final_no)
-    first, second = _only_one(yes.value_of(place)), None
-    if first is not None:
-        second = _only_one(no.value_of(place))
-    if first is None or second is None or first[0] is second[0] or type(first[0]) is not type(second[0]):
+    firsts = _objects(yes.value_of(place))
+    seconds = _objects(no.value_of(place)) if firsts else []
+    if not seconds:
+        return None
+    on_both = {id(one[0]) for one in firsts} & {id(one[0]) for one in seconds}
+    first, second = (_first_unshared(found, on_both, slot, (final_yes, final_no)) for found, slot in ((firsts, yes), (seconds, no)))
+    if first is None or second is None or type(first[0]) is not type(second[0]):
         return None
     try:
-        made = _joined(test, yes, no, first, second)
+        made = _of_parts(test, yes, no, first, second)
     except Unjoinable:
         return None
     if made is None:
@@ -64,36 +75,65 @@ def joined_unshared(
     return _replaced(yes.value_of(place), first[0], made), _replaced(no.value_of(place), second[0], made)
 
 
-def _only_one(value: Object) -> list[Object] | None:
-    """The only object or list that a value may be, in a list of its own; else None."""
+def _objects(value: Object) -> list[list[Object]]:
+    """The objects and lists that a value may be, each in a list of its own."""
     if type(value) in _NEVER:
-        return None
+        return []
     options = value.options if type(value) is Choice else (value,)
-    found = [option for option in options if type(option) is list or has_only_attributes(option)]
-    return found if len(found) == 1 else None
+    return [[option] for option in options if type(option) is list or has_only_attributes(option)]
+
+
+def _first_unshared(found: list[list[Object]], on_both: set[int], slot: Slot, finals: tuple[States, ...]) -> list[Object] | None:
+    """The first object without other references that only one side has."""
+    return next((one for one in found if id(one[0]) not in on_both and _is_unshared(one, slot, finals)), None)
 
 
 _NEVER = {int, float, bool, str, type(None), tuple, TrackedArray, FunctionType}
 
 
 def has_only_attributes(value: Object) -> bool:
-    """True for instances of Python classes whose whole state is their attributes."""
+    """True for instances of Python classes whose whole state is their attributes, in a dict or in slots."""
     kind = type(value)
     if not kind.__flags__ & _HEAP or isinstance(value, (type, BaseException)) or kind.__new__ is not object.__new__:
         return False
-    has_more = (
-        kind.__basicsize__ != _Plain.__basicsize__
-        or hasattr(kind, "__del__")
-        or kind.__setattr__ is not object.__setattr__
-    )
-    return not has_more and type(getattr(value, "__dict__", None)) is dict and not weakref.getweakrefcount(value)
+    if hasattr(kind, "__del__") or kind.__setattr__ is not object.__setattr__ or weakref.getweakrefcount(value):
+        return False
+    if type(getattr(value, "__dict__", None)) is dict:
+        return kind.__basicsize__ == _Plain.__basicsize__
+    return kind.__basicsize__ == object.__basicsize__ + _POINTER * len(_slots(kind)) and not kind.__dictoffset__
 
 
-_HEAP = 1 << 9
+_HEAP, _POINTER = 1 << 9, struct.calcsize("P")
 
 
 class _Plain:
     pass
+
+
+def _slots(kind: type) -> list[str]:
+    return [name for base in kind.__mro__ for name, member in vars(base).items() if type(member) is MemberDescriptorType]
+
+
+def attributes_of(value: Object) -> dict[str, Object]:
+    """The attributes of an object that has only attributes."""
+    if hasattr(value, "__dict__"):
+        return vars(value)
+    return {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
+
+
+def with_attributes(kind: type, attributes: dict[str, Object]) -> Object:
+    """A new object with these attributes, made without its constructor."""
+    made = object.__new__(kind)
+    if hasattr(made, "__dict__"):
+        vars(made).update(attributes)
+    else:
+        for name, value in attributes.items():
+            object.__setattr__(made, name, value)
+    return made
+
+
+def _attribute(owner: Object, name: str) -> Place:
+    return Member(owner, name) if hasattr(owner, "__dict__") else Attribute(owner, name)
 
 
 def _joined(test: Operand, first: Slot, second: Slot, yes: list[Object], no: list[Object]) -> Object:
@@ -111,7 +151,7 @@ def _of_parts(test: Operand, first: Slot, second: Slot, yes: list[Object], no: l
         return join_contents(test, a, b) if len(a) == len(b) and Maybe not in map(type, (*a, *b)) else None
     attributes: dict[str, Object] = {}
     for name in dict.fromkeys((*_names(first, yes), *_names(second, no))):
-        places = Member(yes[0], name), Member(no[0], name)
+        places = _attribute(yes[0], name), _attribute(no[0], name)
         parts = [first.value_of(places[0])], [second.value_of(places[1])]
         if parts[0][0] is UNBOUND or parts[1][0] is UNBOUND:
             return None
@@ -119,10 +159,7 @@ def _of_parts(test: Operand, first: Slot, second: Slot, yes: list[Object], no: l
         if type(parts[0][0]) is type(parts[1][0]) and (type(parts[0][0]) is list or has_only_attributes(parts[0][0])):
             made = _joined(test, Slot(places[0], first.final), Slot(places[1], second.final), *parts)
         attributes[name] = join(test, parts[0][0], parts[1][0]) if made is None else made
-    found = object.__new__(type(yes[0]))
-    vars(found).update(attributes)
-    mark_made(found)
-    return found
+    return mark_made(with_attributes(type(yes[0]), attributes))
 
 
 def joined_results(test: Operand, results: tuple[Object, Object], final_yes: States, final_no: States) -> Object:
@@ -146,13 +183,43 @@ def joined_results(test: Operand, results: tuple[Object, Object], final_yes: Sta
     return join(test, yes, no)
 
 
+def with_new_joined(options: list[tuple[Operand, Ran]]) -> list[tuple[Operand, Object]]:
+    """The results of sides with their conditions: one object for those of one class that each side has just created."""
+    # Held by their runs alone.
+    new = [k for k, (_, ran) in enumerate(options) if has_only_attributes(ran.result) and not is_held_elsewhere((ran.result,), 1)]
+    kind = type(options[new[0]][1].result) if new and not state.has_identities else None
+    joined = [k for k in new if type(options[k][1].result) is kind]
+    made = _new_of(kind, [options[k] for k in joined]) if len(joined) > 1 else None
+    if made is None:
+        return [(test, ran.result) for test, ran in options]
+    condition: Object = False
+    for k in joined:
+        condition = either(condition, options[k][0])
+    return [*((test, ran.result) for k, (test, ran) in enumerate(options) if k not in joined), (condition, made)]
+
+
+def _new_of(kind: Object, options: list[tuple[Operand, Ran]]) -> Object:
+    """A new object with joined attributes; None if one has attributes that another lacks, or they cannot be joined."""
+    attributes: dict[str, Object] = {}
+    slots = [Slot(_RESULT, ran.final) for _, ran in options]
+    for name in dict.fromkeys(name for slot, (_, ran) in zip(slots, options) for name in _names(slot, [ran.result])):
+        parts = [slot.value_of(_attribute(ran.result, name)) for slot, (_, ran) in zip(slots, options)]
+        if any(part is UNBOUND for part in parts):
+            return None
+        try:
+            attributes[name] = one_of([(test, part) for (test, _), part in zip(options, parts)])
+        except Unjoinable:
+            return None
+    return mark_made(with_attributes(kind, attributes))
+
+
 _RESULT = Entry({}, "result")
 
 
 def _names(slot: Slot, owner: list[Object]) -> list[str]:
     """The attributes of an object at the end of a side."""
-    added = [place.name for place, _ in slot.final.values() if type(place) is Member and place.holder is owner[0]]
-    return [*vars(owner[0]), *added]
+    added = [place.name for place, _ in slot.final.values() if type(place) in (Member, Attribute) and place.holder is owner[0]]
+    return [*attributes_of(owner[0]), *added]
 
 
 def _is_unshared(owner: list[Object], slot: Slot, finals: tuple[States, ...]) -> bool:
