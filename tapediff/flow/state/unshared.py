@@ -98,11 +98,14 @@ def has_only_attributes(value: Object) -> bool:
         return False
     if hasattr(kind, "__del__") or kind.__setattr__ is not object.__setattr__ or weakref.getweakrefcount(value):
         return False
+    if str(kind.__module__).startswith(_PACKAGE):
+        return False  # choices, tracked arrays
     if type(getattr(value, "__dict__", None)) is dict:
         return kind.__basicsize__ == _Plain.__basicsize__
     return kind.__basicsize__ == object.__basicsize__ + _POINTER * len(_slots(kind)) and not kind.__dictoffset__
 
 
+_PACKAGE = __name__.partition(".")[0] + "."
 _HEAP, _POINTER = 1 << 9, struct.calcsize("P")
 
 
