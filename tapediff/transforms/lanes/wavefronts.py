@@ -201,10 +201,10 @@ class _Rows:
 
     def _result(self, k: int) -> int:
         table, first = self.table, self.delay * (self.lanes - 1)
+        if k < table.inner.carries:
+            raise NoWavefront
         steps = self.steps[table.cell.outputs[k]]
-        if k >= table.inner.carries:
-            return self.made.make(INDEX, (steps,), (box((first, table.cells), (self.lanes - 1, 1), shape=(table.cells,)),))
-        return self.made.make(INDEX, (steps,), (box((first + table.cells - 1, 1), (self.lanes - 1, 1), shape=()),))
+        return self.made.make(INDEX, (steps,), (box((first, table.cells), (self.lanes - 1, 1), shape=(table.cells,)),))
 
     def _row(self, value: int) -> int:
         if not self.parts.per_row[value]:

@@ -461,3 +461,20 @@ def test_a_path_without_a_gradient_refuses_its_own_points_alone(wrong, order, co
         else:
             with pytest.raises(td.NonScalarOutput):
                 td.gradient(safe, x)
+
+
+def test_a_kernel_gets_the_constants_between_the_arguments_and_the_results():
+    """Where a call has more arrays than native calls of all paths take; a program shared by tapes has their constants as inputs."""
+    weights = {"w": np.array([1.0, 2.0, 3.0])}
+
+    def f(x):
+        return np.sum(np.exp(x) * weights["w"])
+
+    safe, x, out = td.GuardedTape(f), np.array([0.1, 0.2, 0.3]), np.empty(3)
+    for k in range(3):
+        weights["w"] = weights["w"] + k
+        td.value_and_gradient(safe, x)
+    (tape,) = safe._cache.all()
+    assert len(tape.constants) == 1
+    assert tape.kernel_call((0,))(x, out) == pytest.approx(f(x), rel=1e-14)
+    np.testing.assert_allclose(out, np.exp(x) * weights["w"], rtol=1e-14)
