@@ -263,7 +263,6 @@ class GuardedTape(GuardedCalls, GuardedReports):
         try:
             call, variant, found = self._dispatch.answer(call, attempts)
         except ShapeNeeded:
-            self._function.settles_results = True
             call, variant, found = self._dispatch.answer(self._function.call(args, argnums), attempts)
         if found.kernel_of is not None and self.guard is None:
             found.kernel = lambda alone: self._direct.kernel(call, variant, build(call.bound.argnums), alone=alone)
@@ -285,6 +284,8 @@ class GuardedTape(GuardedCalls, GuardedReports):
             self._function.call(args, ()),
             lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided),
         )
+        if self._function.settles(variant.tape):
+            return self.tape_for(args)
         return variant.program.tape, [*call.bound.inputs, *variant.constants]
 
     def full_gradient(self, asked: Request, out: Out, keep: bool, guarded: GuardValue | None = None) -> Tree:

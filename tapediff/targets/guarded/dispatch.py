@@ -8,7 +8,6 @@ from ...errors import NonScalarOutput
 from ...ir.instruction import Operand, Outcome, Tree
 from ...ir.interpreter import GuardFailure
 from ...ir.outputs import Out
-from ...ir.pytree import has_first_entries
 from ...recording.arguments.int_arguments import IntNeeded
 from ...recording.arguments.size_arguments import SizeNeeded
 from ..evaluate.evaluation import Evaluation, check_last, fitting, replayed
@@ -130,7 +129,7 @@ class Dispatch:
         """A function that tries a tape for an operator and returns an Evaluation."""
 
         def attempt(variant: Variant, decided: int) -> Evaluation | GuardFailure:
-            if has_first_entries(variant.tape.result):
+            if self._function.settles(variant.tape):
                 raise ShapeNeeded
             tape, inputs = operator.function(variant.program.tape), [*call.bound.inputs, *variant.constants]
             is_replayed = self._is_replayed(variant, call, decided)

@@ -13,7 +13,8 @@ from ...ir.arguments import called_by_name, keywords_of, unwrap
 from ...ir.containers import flatten_argument, is_container
 from ...ir.instruction import Tree, UserFunction, ValueType
 from ...ir.keys import EXACT, static_key, value_key
-from ...ir.pytree import ARRAY, TreeDef, static_leaf, unflatten
+from ...ir.pytree import ARRAY, TreeDef, has_first_entries, static_leaf, unflatten
+from ...ir.tape import Tape
 from ...recording.arguments.bind_call import BoundCall, bind_call, no_whole_numbers
 from ...recording.arguments.int_arguments import ANY_INT_KEY, AnyInt, IntArguments
 from ...recording.arguments.size_arguments import SETTLED, Extents, SizeArguments, with_sizes
@@ -97,6 +98,13 @@ class GuardedFunction:
         types = tuple(ValueType(a.shape, a.dtype) for a in bound.inputs)
         specialisation = Specialisation(types, bound.static, guard_value)
         return KeyedCall(bound, self.key(specialisation, bound.active), specialisation, args, argnums)
+
+    def settles(self, tape: Tape) -> bool:
+        """From now on give results the shapes of one point, if those of a tape are data. True if they were."""
+        if not has_first_entries(tape.result):
+            return False
+        self.settles_results = True
+        return True
 
     def value_of_guard(self, args: Sequence[Tree]) -> Tree:
         """Evaluate the user's guard, which must exist."""

@@ -87,12 +87,15 @@ class GuardedCalls(NativeCalls):
         self.refresh()
         call = self.keyed(args, ())
         attempts = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided)  # noqa: E731
-        return self._dispatch.answer(call, attempts)[1].tape.without_aux()
+        tape = self._dispatch.answer(call, attempts)[1].tape
+        return self.recorded_at(args) if self._function.settles(tape) else tape.without_aux()
 
     def likely_at(self, args: Sequence[Tree]) -> Tape:
         """A tape for arguments of these types: the one used last, or a new one of the path at these arguments, which is not kept."""
         call = self.keyed(args, ())
         known = self._cache.last_with(call.key)
+        if known is not None and self._function.settles(known.tape):
+            known = None
         tape = known.tape if known is not None else Recorder(self.name).run(record_bound, call.bound)
         return tape.without_aux()
 
@@ -105,6 +108,8 @@ class GuardedCalls(NativeCalls):
             return variant, found.outputs
         attempts = lambda call: self._dispatch.attempt(call, None if key is None else call.bound.argnums, None)  # noqa: E731
         _, variant, (value, gradients) = self._dispatch.answer(call, attempts)
+        if self._function.settles(variant.tape):
+            return self.answer_kind(args, kind, vectors)
         return variant, flatten_result(value)[0] if key is None else [value, *gradients]
 
     def _new_vector_function(self) -> CFunction:

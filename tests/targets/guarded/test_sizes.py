@@ -204,6 +204,17 @@ def test_masks_select_results() -> None:
         tape.batch(np.tile(T, (4, 1)), x)
 
 
+def test_native_calls_have_results_of_one_shape() -> None:
+    f = lambda x: x[x > 0] ** 2
+    tape = td.GuardedTape(f)
+    for x in (np.array([1.0, -2.0, 3.0]), np.array([1.0, 2.0, 3.0])):
+        alike(tape(x), f(x))
+    x = np.array([1.0, -2.0, 3.0])
+    assert tape.c_function("value", x).sizes == (3, 2)
+    alike(tape(x), f(x))
+    alike(tape(-x), f(-x))
+
+
 def test_results_of_varying_sizes_inside_recordings() -> None:
     tape, rng = guarded(selected), np.random.default_rng(0)
     for n in (5, 8, 6):
