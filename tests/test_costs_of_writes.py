@@ -185,3 +185,60 @@ def test_a_border_takes_as_many_instructions_around_a_large_array_as_around_a_sm
         groups = compiled.kernel((0,)).program.groups
         lengths.add(len(groups) + sum(len(group.body) for group in groups))
     assert max(lengths) <= min(lengths) + 12
+
+
+def diffused(u, t):
+    u[1:-1, 1:-1] += 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
+
+
+def with_a_source(u, t):
+    diffused(u, t)
+    u[5, 7] += np.sin(0.3 * t)
+
+
+def with_sources(u, t):
+    diffused(u, t)
+    u[3:5, 4:6] *= 0.5
+    u[9, 2] = u[8, 2] * 2
+
+
+def with_a_corner(u, t):
+    diffused(u, t)
+    u[0, 0] = u[1, 1]
+
+
+def with_a_row(u, t):
+    diffused(u, t)
+    u[6, 3:9] = 0.2 * u[7, 3:9]
+
+
+@pytest.mark.parametrize("step", [with_a_source, with_sources, with_a_corner, with_a_row])
+def test_points_written_after_a_slice_leave_the_slice_in_one_piece(step):
+    """A time loop has as many reads of slices as without them, and none by arrays of positions."""
+
+    def f(x):
+        u = x.copy()
+        for t in range(12):
+            step(u, t)
+        return np.sum(u**2)
+
+    x = np.random.default_rng(0).normal(size=(14, 12))
+    fast = td.compile(f, x)
+    value, gradient = td.value_and_gradient(fast, x)
+    assert value == pytest.approx(f(x), rel=1e-13)
+    np.testing.assert_allclose(gradient, td.gradient(f, x), rtol=1e-10, atol=1e-12)
+    for v in np.random.default_rng(1).normal(size=(3, *x.shape)):
+        slope = (f(x + 1e-6 * v) - f(x - 1e-6 * v)) / 2e-6
+        assert np.sum(gradient * v) == pytest.approx(slope, rel=1e-6)
+    (kernel,) = fast.kernels.values()
+    assert not {"gather", "put", "scatter_add"} & {op.name for op in every_op(kernel.tape)}
+
+
+def every_op(tape):
+    """The ops of a tape and of its loops."""
+    for instruction in tape.instructions:
+        yield instruction.op
+        for callee in instruction.params:
+            inner = callee.only_tape() if hasattr(callee, "only_tape") else None
+            if inner is not None:
+                yield from every_op(inner)

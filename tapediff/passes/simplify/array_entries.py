@@ -26,6 +26,9 @@ POSITION = (1 << SHIFT) - 1
 MOST_STRETCHES = 8
 SMALL_PART = 1 / 16
 
+# At most so many entries of a box are written one by one after it.
+MOST_HOLES = 64
+
 
 class Piece(NamedTuple):
     """Entries of an array that come from one value: their flat positions in the array and in the value.
@@ -152,6 +155,30 @@ def split(places: np.ndarray, entries: np.ndarray, shape: tuple[int, ...], value
         else:
             result += _boxes(source, places[start:end], positions[start:end], shape, values[source].type.shape)
     return result
+
+
+def holes_in_a_box(entries: np.ndarray, shape: tuple[int, ...], values: Sequence[Instruction]) -> tuple[np.ndarray, np.ndarray] | None:
+    """The few flat places in the box of an array's largest part that other values fill, and the entries with that part there as well.
+
+    Such as a point that was written after the slice around it: the box is one piece, and what was written later replaces its entries.
+    None if there are no such places.
+    """
+    sources, counts = np.unique(entries >> SHIFT, return_counts=True)
+    source = int(sources[np.argmax(counts)])
+    of = values[source].type.shape
+    if sources.size == 1 or len(of) != len(shape) or 2 * counts.max() < entries.size:
+        return None
+    places = np.flatnonzero(entries >> SHIFT == source)
+    here, there = (np.array(np.unravel_index(*given)) for given in ((places, shape), (entries[places] & POSITION, of)))
+    low, high = here.min(axis=1), here.max(axis=1)
+    count, offset = math.prod((high - low + 1).tolist()) - places.size, there[:, :1] - here[:, :1]
+    if not 0 < count <= MOST_HOLES or not np.array_equal(there, here + offset):
+        return None
+    box = np.ravel_multi_index(np.indices(high - low + 1).reshape(len(shape), -1) + low[:, None], shape)
+    holes = np.setdiff1d(box, places)
+    filled = entries.copy()
+    filled[holes] = (source << SHIFT) + np.ravel_multi_index(np.array(np.unravel_index(holes, shape)) + offset, of)
+    return holes, filled
 
 
 def _entry(source: int, places: np.ndarray, positions: np.ndarray, shape: tuple[int, ...]) -> Piece:

@@ -26,6 +26,7 @@ from .array_entries import (
     SHIFT,
     Piece,
     entry_region,
+    holes_in_a_box,
     own_entries,
     read_box,
     single_source,
@@ -59,14 +60,34 @@ def _read_in_shifts(tape: Tape) -> set[int]:
     across: dict[int, set[Hashable]] = {}
     if REPLACE not in tape.ops:
         return set()
+    known: dict[int, Region | None] = {}
     for _, inputs, params, type_, _ in _large_reads(tape):
         version = tape.instructions[inputs[0]]
-        if version.op is not REPLACE or len(version.params[0]) > 1 or 4 * type_.size < version.type.size:
+        if version.op is not REPLACE or 4 * type_.size < version.type.size:
             continue
-        (written,) = version.params[0]
-        if 2 * math.prod(written.counts) >= version.type.size and _lies_across(params[0], written):
+        written = _large_box(tape, inputs[0], known)
+        if written is not None and _lies_across(params[0], written):
             across.setdefault(inputs[0], set()).add(params[0][:3])
     return {version for version, regions in across.items() if len(regions) > 1}
+
+
+def _large_box(tape: Tape, version: int, known: dict[int, Region | None]) -> Region | None:
+    """The box of at least half of a version's entries that was written last, if only small parts were written since."""
+    passed: list[int] = []
+    found = None
+    while version not in known:
+        op, inputs, params, type_, _ = tape.instructions[version]
+        if op is not REPLACE:
+            break
+        passed.append(version)
+        large = [region for region in params[0] if 2 * math.prod(region.counts) >= type_.size]
+        if large:
+            found = large[0] if len(params[0]) == 1 else None
+            break
+        version = inputs[0]
+    found = known.get(version, found)
+    known.update(dict.fromkeys(passed, found))
+    return found
 
 
 def _large_reads(tape: Tape) -> list[Instruction]:
@@ -335,6 +356,10 @@ class _Forwarder(Rewriter):
     def _together(self, entries: np.ndarray, type_: ValueType) -> int:
         """A new array of entries from several values."""
         shape, flat = type_.shape, entries.reshape(-1)
+        holes = holes_in_a_box(flat, shape, self.instructions)
+        if holes is not None:
+            places, filled = holes
+            return self._joined(self._together(filled, type_), split(places, flat[places], shape, self.instructions), type_)
         base, kept = self._base(flat, shape)
         if base is None:
             pieces = split(np.arange(flat.size), flat, shape, self.instructions)

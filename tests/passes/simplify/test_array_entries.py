@@ -10,6 +10,7 @@ from tapediff.passes.simplify.array_entries import (
     POSITION,
     SHIFT,
     _target_of as target_of,
+    holes_in_a_box,
     own_entries,
     region_in,
     single_source,
@@ -106,3 +107,29 @@ def test_pieces_are_disjoint_and_give_every_entry_its_value(seed):
     assert set(sources_of(flat).tolist()) == set((flat >> SHIFT).tolist())
     assert single_source(flat) == (int(flat[0]) >> SHIFT if len(set((flat >> SHIFT).tolist())) == 1 else None)
     assert (flat & POSITION < max(sizes.values())).all()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_few_entries_written_into_a_box_are_its_holes(seed):
+    """Filled, the box is one piece; with the holes written again, the array is as before. Shifts that differ make no box."""
+    rng = np.random.default_rng(seed)
+    shape = tuple(int(n) for n in rng.integers(3, 7, 2))
+    of = tuple(int(n + k) for n, k in zip(shape, rng.integers(0, 3, 2)))
+    values = [Instruction(INPUT, (), (k,), ValueType(t, FLOAT64), None) for k, t in enumerate((of, shape, ()))]
+    low = [int(rng.integers(0, m - n + 1)) for m, n in zip(of, shape)]
+    region = Region(tuple(low), (1, 1), shape, shape)
+    entries = read(region, of).reshape(-1).astype(np.int64)
+    corners = [0, shape[1] - 1, shape[0] * shape[1] - shape[1], shape[0] * shape[1] - 1]
+    inner = np.setdiff1d(np.arange(entries.size), corners)
+    places = np.sort(rng.choice(inner, int(rng.integers(1, 4)), replace=False))
+    entries[places] = np.where(rng.random(places.size) < 0.5, 2 << SHIFT, (1 << SHIFT) + places)
+    found = holes_in_a_box(entries, shape, values)
+    assert found is not None
+    holes, filled = found
+    assert holes.tolist() == places.tolist()
+    (piece,) = split(np.arange(filled.size), filled, shape, values)
+    assert (piece.source, piece.positions.tolist()) == (0, read(region, of).tolist())
+    moved = entries.copy()
+    moved[corners[0]] += 1
+    assert holes_in_a_box(moved, shape, values) is None
+    assert holes_in_a_box(read(region, of).reshape(-1).astype(np.int64), shape, values) is None
