@@ -1,5 +1,7 @@
 """GuardedTape: Python's branches are followed, each path is recorded once, and no answer comes from the wrong one."""
 
+import pickle
+
 import numpy as np
 import pytest
 from support.guarded import A, cube_or_square
@@ -264,3 +266,17 @@ def test_constants_and_arguments_of_every_layout_are_read_as_numpy_reads_them(la
                 assert value == pytest.approx(made(matrix)(x, given), rel=1e-13)
             slope = matrix.T @ (given[0] if x[0] > 0.0 else 3.0 * given.sum(axis=0))
             np.testing.assert_allclose(td.gradient(safe, x, td.Constant(given)), slope, rtol=1e-13)
+
+
+@td.static(argnums=1)
+def to_the_power(x, n):
+    return np.sum(x**n)
+
+
+def test_a_function_marked_as_static_is_pickled_by_its_name():
+    safe, x = td.GuardedTape(to_the_power), np.array([1.0, 2.0])
+    assert (safe(x, 2), safe(x, 3)) == (5.0, 9.0)
+    loaded = pickle.loads(pickle.dumps(safe))
+    assert loaded.f is to_the_power
+    assert (loaded(x, 3), loaded(x, 2), loaded(x, 4)) == (9.0, 5.0, 17.0)
+    assert loaded.stats.recordings == 3
