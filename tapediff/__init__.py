@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .functions.branches import cond, switch
     from .functions.loops import fori_loop, scan, while_loop
     from .targets.derivatives import (
-        grad, gradient, hessian, jacfwd, jacobian, jacrev, stop_gradient, value_and_grad, value_and_gradient,
+        grad, gradient, hessian, jacfwd, jacobian, jacrev, stop_gradient, value_and_grad, value_and_gradient, vmap,
     )  # fmt: skip
     from .targets.operators.products import jvp, linearize, vjp
     from .targets.operators.hessian_products import hvp, value_gradient_and_hvp
@@ -63,7 +63,7 @@ __all__ = [
     "random", "real", "record", "register_container", "scan", "second_derivative", "show_versions", "simplex", "sparse", "sparse_hessian",
     "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch", "testing", "unit_vector", "upper",
     "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative",
-    "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "while_loop", "zero_sum", "zeros",
+    "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "vmap", "while_loop", "zero_sum", "zeros",
 ]  # fmt: skip
 
 MODULES = {
@@ -88,7 +88,7 @@ MODULES = {
     "functions.primitive": "Primitive primitive",
     "functions.branches": "cond switch",
     "functions.loops": "fori_loop scan while_loop",
-    "targets.derivatives": "grad gradient hessian jacfwd jacobian jacrev stop_gradient value_and_grad value_and_gradient",
+    "targets.derivatives": "grad gradient hessian jacfwd jacobian jacrev stop_gradient value_and_grad value_and_gradient vmap",
     "targets.operators.products": "jvp linearize vjp",
     "targets.operators.hessian_products": "hvp value_gradient_and_hvp",
     "targets.operators.matrices": "value_and_jacobian value_gradient_and_hessian",

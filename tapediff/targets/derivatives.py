@@ -7,15 +7,16 @@ from typing import Concatenate, overload
 
 import numpy as np
 
+from ..functions import mapped
 from ..ir.instruction import Target, Tree, UserFunction
 from ..ir.tape import Tape
 from ..ops.elementwise.structure import STOP_GRADIENT
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.recorder import current_recorder
 from .compiled_tape import CompiledTape
+from .evaluate.applied import Applied
 from .evaluate.fast_path import ABSENT, FIRST
 from .evaluate.function_types import Gradient, P, Scalar, ValueAndGradient, X
-from .evaluate.like_function import like
 from .evaluate.request import is_options
 from .guarded_tape import GuardedTape
 from .operators import matrices
@@ -151,24 +152,63 @@ def jacrev(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = False, **o
     return _later(matrices.jacobian, f, argnums, mode="reverse", has_aux=has_aux, **options)
 
 
+def vmap(f: UserFunction, in_axes: mapped.Axes = 0, out_axes: mapped.Axes = 0, **options: Tree) -> UserFunction:
+    """A function that calls f for each row of its arguments, and stacks the results.
+
+    Args:
+        f: a function of one row; returns numbers, arrays, or containers of these. It may branch on data: each row takes its own path.
+        in_axes: the axis of the rows in all arguments; or a tuple with an entry for each of the first ones: an axis, None for an argument
+            that all rows share, or a container of axes with the argument's structure. Further ones have rows along their first axis.
+        out_axes: where the results have their rows: an axis, or a container of axes with the result's structure.
+        options: of td.GuardedTape, such as static, merge, check_contents.
+
+    Returns:
+        A function of arrays with one more axis. It keeps one GuardedTape, as td.grad's does; inside a recording, also of td.grad or of
+        another td.vmap, it is one instruction.
+
+    Raises:
+        ShapeMismatch: arguments have different numbers of rows, or no such axis.
+        ArgumentMismatch: axes of another structure than the arguments; no argument with rows.
+
+    Cost: one loop, in SIMD lanes where f allows it, whose derivative is such a loop, too. A number of rows that is new is recorded again.
+    Source: the signature is that of jax.vmap, whose out_axes may also be None.
+
+    ```python
+    slopes = td.vmap(td.grad(f), in_axes=(0, None))(X, scale)
+    ```
+    """
+    axes: dict[str, Tree] = {"in_axes": in_axes, "out_axes": out_axes}
+    settings: Tree = {"compile_after": COMPILE_AFTER, **options}
+    return _Mapped(mapped.vmap, f, axes, GuardedTape(Applied(mapped.vmap, f, axes), **settings))
+
+
 def _later(verb: UserFunction, f: UserFunction, argnums: Argnums, **options: Tree) -> UserFunction:
     """A function of f's arguments with one GuardedTape of f, so that Python control flow is followed at every call."""
     is_plain = callable(f) and not isinstance(f, (Tape, CompiledTape, GuardedTape))
     given = {name: options.pop(name) for name in _SETTINGS if name in options} if is_plain else {}
     settings: Tree = {"compile_after": COMPILE_AFTER, "has_aux": bool(options.get("has_aux")), **given}
-    kept = GuardedTape(f, **settings) if is_plain else f
-    name = getattr(f, "__name__", None) or getattr(f, "name", type(f).__name__)
+    return _Kept(verb, f, {"argnums": argnums, **options}, GuardedTape(f, **settings) if is_plain else f)
 
-    def derivative_of(*args: Tree, **named: Tree) -> Tree:
-        return verb(f if current_recorder() is not None else kept, *args, argnums=argnums, **options, **named)
 
-    if callable(f):
-        like(derivative_of, f)
-    derivative_of.__name__ = derivative_of.__qualname__ = f"{verb.__name__}_of_{name}"
-    chosen = f"argument {argnums}" if options.get("argnames") is None else str(options["argnames"])
-    said = getattr(f, "__doc__", None) if is_plain else None
-    derivative_of.__doc__ = f"{verb.__name__.capitalize()} of {name} with respect to {chosen}." + (f"\n\n{said}" if said else "")
-    return derivative_of
+class _Kept(Applied):
+    """A verb applied to a function, which outside recordings takes its GuardedTape: what td.grad and the like return."""
+
+    def __init__(self, verb: UserFunction, f: UserFunction, options: dict[str, Tree], kept: Target) -> None:
+        super().__init__(verb, f, options)
+        self._kept = kept
+
+    def __call__(self, *args: Tree, **named: Tree) -> Tree:
+        return self._verb(self.f if current_recorder() is not None else self._kept, *args, **self._options, **named)
+
+    def _parts(self) -> tuple[Tree, ...]:
+        return (*super()._parts(), self._kept)
+
+
+class _Mapped(_Kept):
+    """A function over rows, which outside recordings has a GuardedTape."""
+
+    def __call__(self, *args: Tree, **named: Tree) -> Tree:
+        return Applied.__call__(self, *args, **named) if current_recorder() is not None else self._kept(*args, **named)
 
 
 def stop_gradient(x: Tree) -> Tree:

@@ -40,6 +40,9 @@ def built():
         "compiled": td.compile(model, X, scale=0.5),
         "guarded": td.GuardedTape(model),
         "method": td.GuardedTape(functools.partial(model, scale=2.0)),
+        "grad": td.grad(model),
+        "grad by y": td.grad(model, argnums=1),
+        "vmap": td.vmap(model, in_axes=1),
         "static": td.GuardedTape(model, static=td.static(argnames="y")),
     }
 

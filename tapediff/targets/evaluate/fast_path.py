@@ -12,6 +12,9 @@ from ...ir.instruction import Tree
 class Default(int):
     """A default value, told by identity from an equal number that the caller gave."""
 
+    def __reduce__(self) -> str:
+        return "FIRST"  # in copies and in other processes the same object
+
 
 # The most common argnums.
 FIRST = Default(0)
