@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     )  # fmt: skip
     from .posterior.posterior import Posterior
     from .doctor import show_versions
-    from . import debug, implicit, interpolate, linalg, ode, random, sparse, special, stats, testing
+    from . import debug, implicit, interpolate, linalg, ode, params, random, sparse, special, stats, testing, tree
 
 __version__ = "0.1.0"
 
@@ -59,11 +59,12 @@ __all__ = [
     "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement",
     "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "debug", "derivative", "empty", "fori_loop",
     "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval", "is_recording", "jacfwd", "jacobian", "jacrev",
-    "jvp", "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered", "positive", "positive_ordered", "primitive",
-    "random", "real", "record", "register_container", "scan", "second_derivative", "show_versions", "simplex", "sparse", "sparse_hessian",
-    "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch", "testing", "unit_vector", "upper",
-    "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative",
-    "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "vmap", "while_loop", "zero_sum", "zeros",
+    "jvp", "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered", "params", "positive", "positive_ordered",
+    "primitive", "random", "real", "record", "register_container", "scan", "second_derivative", "show_versions", "simplex", "sparse",
+    "sparse_hessian", "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch", "testing", "tree",
+    "unit_vector", "upper", "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian",
+    "value_derivative_and_second_derivative", "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "vmap", "while_loop",
+    "zero_sum", "zeros",
 ]  # fmt: skip
 
 MODULES = {

@@ -262,9 +262,9 @@ def _flatten(tree: Tree, leaves: list[Tree], arguments: bool, settles: bool = Tr
         return ARRAY
     if isinstance(tree, (tuple, list)):
         return TreeDef(kind, (), tuple(_flatten(part, leaves, arguments, settles) for part in tree))
-    if kind is dict:
-        # Sorted, as dicts are equal in any order.
-        keys = tuple(sorted(tree) if all(type(key) is str for key in tree) else tree)
+    if kind is dict or kind is OrderedDict:
+        # Sorted, as dicts are equal in any order, and OrderedDicts are not.
+        keys = tuple(sorted(tree) if kind is dict and all(type(key) is str for key in tree) else tree)
         return TreeDef(kind, keys, tuple(_flatten(tree[key], leaves, arguments, settles) for key in keys))
     if kind in REGISTERED or (is_dataclass(tree) and holds_arrays(tree)):
         _, keys, parts = parts_of(tree) or (None, (), ())
