@@ -118,7 +118,7 @@ def _load(name: str) -> object:
     except ModuleNotFoundError as missing:
         if missing.name != f"{__name__}.{name}":
             raise  # a module of tapediff that needs something not installed
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        raise import_module(".numpy_api.alternatives", __name__).missing_name(__name__, name, __all__) from None
     except IMPORT_FAILURES as error:
         raise_if_out_of_memory(error)
         raise

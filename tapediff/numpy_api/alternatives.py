@@ -1,6 +1,12 @@
-"""The `fix` of errors about unsupported functions: for each a sentence written for it, never a guess."""
+"""The `fix` of errors about unsupported functions, and about names of other libraries: a sentence written for each, never a guess."""
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+import numpy as np
 
 NOT_HERE = "not supported; docs/supported.md lists what is"
 
@@ -125,3 +131,90 @@ def instead_of(name: str) -> str:
     if known is None and "." in name:
         known = next((text for module, text in MODULES.items() if name.startswith(module + ".")), None)
     return known or NOT_HERE
+
+_PLAIN = "functions stay plain NumPy and SciPy"
+_TREE = "td.tree.map, leaves, flatten, unflatten and ravel"
+_VARIABLES = "plain arrays: td.gradient(f, x) tracks them while it records f"
+_NO_TAPE = "code outside td.gradient and the like is not recorded; td.stop_gradient(x) inside a function"
+_BACKWARD = "td.gradient(f, x), of a function; td.vjp for results that are not one number"
+_RULE = "td.primitive(forward, backward)"
+_CHECK = "td.testing.check_derivatives(f, x) or check_gradient"
+_OPTIMISERS = "td.value_and_grad(f) with tapediff.adapters.scipy, optax-like steps by td.tree.map, or docs/optimisers.md"
+_SOLVERS = "tapediff.adapters.scipy for optimisers, td.implicit for solutions with gradients, td.ode.solve for differential equations"
+_MODEL = "td.Posterior(log_density, **parameters), around a plain function"
+_RANDOM = "td.random.key(seed), and draws from it such as td.random.normal(key, shape)"
+_DEVICES = "kernels run on the processor; threads= shares one call between cores"
+
+# Names of JAX, autograd, PyTorch, Stan, SciPy and others -> what to use here. A key has all names of one answer, with tapediff's module
+# before a name.
+ELSEWHERE = {
+    # JAX
+    "jit njit function script": "td.compile(f, x), or td.GuardedTape(f) where f branches",
+    "pmap shard_map": "td.vmap(f), or compiled.batch(X, threads=4)",
+    "tree_map tree_util tree_leaves tree_flatten tree_unflatten tree_structure flatten_util ravel_pytree pytree": _TREE,
+    "lax": "td.cond, td.switch, td.scan, td.fori_loop, td.while_loop, td.stop_gradient; or plain if, for and while",
+    "numpy jnp scipy nn": _PLAIN,
+    "Array ndarray Tracer DeviceArray ShapedArray": "np.ndarray; td.is_recording() tells whether values are tracked",
+    "custom_vjp custom_jvp custom_gradient defvjp defjvp extend custom_derivatives Op": _RULE,
+    "remat checkpoint_sequential": "td.checkpoint(f)",
+    "make_jaxpr eval_shape trace": "print(td.record(f, x)), which lists the instructions",
+    "pure_callback io_callback host_callback": "td.primitive(forward, backward), or td.debug.callback",
+    "device device_put devices cuda gpu local_devices block_until_ready": _DEVICES,
+    "config disable_jit": "arguments of td.compile and td.GuardedTape; without compiling: td.record(f, x)(x)",
+    "PRNGKey manual_seed seed default_rng RandomState rand randn": _RANDOM,
+    "random.PRNGKey random.manual_seed random.seed random.default_rng random.RandomState": "td.random.key(seed)",
+    "random.rand random.random random.random_sample": "td.random.uniform(key, shape=shape)",
+    "random.randn random.standard_normal": "td.random.normal(key, shape=shape)",
+    "random.integers": "td.random.randint(key, low, high)",
+    "check_grads gradcheck check_grad approx_fprime check_numerical_gradients": _CHECK,
+    "associative_scan map fmap": "td.scan, td.vmap, or a plain for",
+    # autograd, PyTorch, TensorFlow
+    "elementwise_grad egrad": "td.derivative(f, x) by a number; td.vmap(td.grad(f))(x) for each entry",
+    "make_vjp vector_jacobian_product": "td.vjp(f, x), which returns (y, pull)",
+    "make_jvp jacobian_vector_product forward_derivative": "td.jvp(f, (x,), (v,)), which returns (y, y_dot)",
+    "make_hvp hessian_vector_product vhp": "td.hvp(f, x, v)",
+    "make_ggnvp hessian_tensor_product tensor_jacobian_product": "td.linear_operator(f, x), or td.jvp and td.vjp",
+    "value_and_jac value_and_grads": "td.value_and_jacobian(f, x) or td.value_and_gradient(f, x)",
+    "backward autograd func": _BACKWARD,
+    "no_grad inference_mode enable_grad set_grad_enabled": _NO_TAPE,
+    "detach": "td.stop_gradient(x)",
+    "tensor Tensor as_tensor from_numpy Variable Parameter requires_grad Module TrackedArray": _VARIABLES,
+    "optim optax Adam SGD": _OPTIMISERS,
+    "GradientTape JacobianTape HessianTape tape": "td.gradient(f, x), or td.record(f, x) for a tape, td.GuardedTape for all branches",
+    # Stan, PyMC
+    "log_prob target parameters Model StanModel Data Deterministic Potential": _MODEL,
+    "sample sampling": "post.sample() of post = td.Posterior(log_density, **parameters)",
+    "optimizing find_MAP laplace": "post.find_map() or post.laplace() of post = td.Posterior(log_density, **parameters)",
+    "cholesky_factor_corr": "td.params.cholesky_corr",
+    "sum_to_zero_vector": "td.params.zero_sum",
+    "lower_bound upper_bound": "td.params.lower(bound) or td.params.upper(bound)",
+    "reduce_sum map_rect": "td.compile(f, x, threads=4)",
+    # SciPy, CasADi
+    "optimize minimize least_squares curve_fit integrate root fsolve nlpsol solve_ivp odeint ode_rk45 algebra_solver rootfinder": _SOLVERS,
+    "distributions": "td.stats",
+    "SX MX Function": "td.record(f, x), of a Python function",
+    "jtimes": "td.jvp(f, (x,), (v,))",
+    "if_else conditional": "a plain if, td.cond or td.switch",
+}  # fmt: skip
+FOR_NAME = {name: text for names, text in ELSEWHERE.items() for name in names.split()}
+
+
+def missing_name(module: str, name: str, names: Iterable[str]) -> Exception:
+    """The error about a name that a module of tapediff does not have: what to use instead, or names that are close.
+
+    Returns:
+        An AttributeError; inside `from module import name`, an ImportError with the same text, as Python would drop this one.
+    """
+    prefix = "td" + module.removeprefix(__name__.partition(".")[0])
+    instead = FOR_NAME.get(f"{prefix}.{name}".removeprefix("td."))
+    if instead is None and callable(getattr(np, name, None)):
+        instead = f"np.{name}: {_PLAIN}"
+    text = f"module {module!r} has no attribute {name!r}"
+    if instead is not None:
+        text += f"; instead: {instead} (docs/migration.md)"
+    elif close := get_close_matches(name, names, 2):
+        text += f"; did you mean {' or '.join(f'{prefix}.{found}' for found in close)}?"
+    frame = sys._getframe(2)
+    if frame.f_code.co_name == "_handle_fromlist":
+        return ImportError(text, name=module)
+    return AttributeError(text, name=name, obj=None)  # a module there would have Python guess once more

@@ -4,6 +4,9 @@ Comes in: a key, shapes, plain or tracked parameters. Goes out: draws, plain or 
 Open first: `keys.py`, then `continuous.py`.
 """
 
+from typing import NoReturn
+
+from ..numpy_api.alternatives import missing_name
 from .continuous import (
     beta,
     cauchy,
@@ -27,3 +30,9 @@ __all__ = [
     "bernoulli", "beta", "categorical", "cauchy", "chi2", "choice", "dirichlet", "exponential", "fold_in", "gamma", "gumbel", "key",
     "laplace", "logistic", "multivariate_normal", "normal", "permutation", "randint", "split", "student_t", "truncated_normal", "uniform",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> NoReturn:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing_name(__name__, name, __all__)
