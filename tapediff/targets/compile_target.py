@@ -6,7 +6,8 @@ Comes in: a tape, or a function and where to record it. Goes out: a `CompiledTap
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import overload
 
 from ..errors import ArgumentMismatch
 from ..functions.callees.path_messages import warn
@@ -16,6 +17,7 @@ from ..ir.instruction import Target, Tree, UserFunction
 from ..ir.tape import Tape
 from .backends import NATIVE, check_backend
 from .compiled_tape import CompiledTape
+from .evaluate.function_types import Result
 from .evaluate.like_function import like, like_tape
 from .guarded.policy import checked_contents
 from .record_function import record
@@ -38,6 +40,16 @@ def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree])
         return  # no signature: the call itself will raise
 
 
+@overload
+def compile(
+    target: Tape, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
+    memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,
+) -> CompiledTape: ...  # fmt: skip
+@overload
+def compile(
+    target: Callable[..., Result], *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
+    memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,
+) -> CompiledTape[Result]: ...  # fmt: skip
 def compile(
     target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
     memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, Generic, SupportsIndex, overload
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from .evaluate.direct_calls import (
 )
 from .evaluate.evaluation import Evaluation, check_last, fitting, known_value, replayed
 from .evaluate.fast_path import FIRST, unknown_yet
+from .evaluate.function_types import Result
 from .evaluate.like_function import like_tape
 from .evaluate.request import Given, Request
 from .evaluate.run_kernel import run_kernel
@@ -62,7 +63,7 @@ Argnums = int | Sequence[int]
 Key = tuple[int, ...] | Operator | None
 
 
-class CompiledTape(NativeCalls):
+class CompiledTape(NativeCalls, Generic[Result]):
     """A tape with native kernels: one for its value, and one for each set of argnums differentiated by.
 
     It is valid only where the recorded control flow holds, and raises GuardFailed elsewhere. It raises StaleTape if the function that
@@ -146,6 +147,10 @@ class CompiledTape(NativeCalls):
         """The recorded function's name."""
         return self.tape.name
 
+    @overload
+    def __call__(self: CompiledTape[None], *args: Tree, **named: Tree) -> Tree: ...  # a function that fills td.Output
+    @overload
+    def __call__(self, *args: Tree, **named: Tree) -> Result: ...
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
         """The recorded function's value: a float, an array, or a container as the function returned it."""
         value = self._fast_value(*args) if not named else None

@@ -69,6 +69,10 @@ COMPILE_AFTER = 3
 
 
 @overload
+def jacobian(target: CompiledTape[np.ndarray] | GuardedTape[np.ndarray], x: np.ndarray, /, *args: Tree) -> np.ndarray: ...
+@overload
+def jacobian(target: Callable[P, np.ndarray], /) -> Callable[P, np.ndarray]: ...
+@overload
 def jacobian(
     target: Tape | CompiledTape | GuardedTape, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, **options: Tree
 ) -> Tree: ...

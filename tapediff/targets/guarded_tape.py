@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import SupportsIndex
+from typing import Generic, SupportsIndex, overload
 
 from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import PENDING
@@ -29,6 +29,7 @@ from .evaluate.direct_calls import (
 )
 from .evaluate.evaluation import Evaluation, evaluate, known_value
 from .evaluate.fast_path import FIRST, unknown_yet
+from .evaluate.function_types import Result
 from .evaluate.like_function import like
 from .evaluate.nested_recording import is_recorded, record_nested
 from .evaluate.request import Given, Request
@@ -51,7 +52,7 @@ from .tapes.operator_tapes import Numbers, Operator
 Argnums = int | Sequence[int]
 
 
-class GuardedTape(GuardedCalls, GuardedReports):
+class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
     """A function with all paths through its Python branches compiled: mergeable paths share one tape, each of the others has its own.
 
     Values that decide branches that cannot be merged (docs/guards.md), or with merge=False all that Python looks at (`if`, `while`,
@@ -106,7 +107,7 @@ class GuardedTape(GuardedCalls, GuardedReports):
     """
 
     def __init__(
-        self, f: UserFunction, guard: UserFunction | None = None, *,
+        self, f: Callable[..., Result], guard: UserFunction | None = None, *,
         max_tapes: int = 64, compile_after: int | None = None, name: str | None = None,
         on_new_tape: str = "compile", check_every: int = 0, static: Static | None = None,
         backend: str = NATIVE, has_aux: bool = False, merge: bool = True,
@@ -215,6 +216,10 @@ class GuardedTape(GuardedCalls, GuardedReports):
 
     # Calls
 
+    @overload
+    def __call__(self: GuardedTape[None], *args: Tree, **named: Tree) -> Tree: ...  # a function that fills td.Output
+    @overload
+    def __call__(self, *args: Tree, **named: Tree) -> Result: ...
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
         """The function's value: a float, an array, or a tuple as f returns it."""
         if not named and current_recorder() is None:

@@ -49,6 +49,10 @@ def doubled(x: Vector) -> Vector:
     return 2.0 * x
 
 
+def filled(x: Vector, out: Vector) -> None:
+    out[:] = x
+
+
 def program(x: Vector, named: dict[str, Vector], line: Line, model: Model, pair: tuple[Vector, float]) -> None:
     assert_type(td.gradient(of_array, x), np.ndarray)
     assert_type(td.gradient(of_number, 2.0), float)
@@ -60,10 +64,12 @@ def program(x: Vector, named: dict[str, Vector], line: Line, model: Model, pair:
     assert_type(td.value_and_gradient(lambda p: of_array(p[0]) * p[1], pair), tuple[float, tuple[Vector, float]])
 
     compiled, guarded = td.compile(of_array, x), td.GuardedTape(of_dict)
-    assert_type(compiled, td.CompiledTape)
+    assert_type(compiled, td.CompiledTape[float])
+    assert_type(compiled(x), float)
     assert_type(compiled.gradient(x), np.ndarray)
     assert_type(compiled.source, str)
-    assert_type(guarded, td.GuardedTape)
+    assert_type(guarded, td.GuardedTape[float])
+    assert_type(guarded(named), float)
     assert_type(guarded.gradient(named), dict[str, Vector])
     assert_type(guarded.value_and_gradient(named), tuple[float, dict[str, Vector]])
     assert_type(td.record(of_array, x), td.Tape)
@@ -89,4 +95,16 @@ def program(x: Vector, named: dict[str, Vector], line: Line, model: Model, pair:
     assert_type(td.jacobian(doubled, x), np.ndarray)
     assert_type(td.jacrev(doubled)(x), np.ndarray)
     print(td.jacobian(compiled, x).anything, td.jacobian(lambda x: {"a": x}, x)["a"])
+    assert_type(td.jacobian(doubled)(x), np.ndarray)
+    arrays = td.compile(doubled, x)
+    assert_type(arrays(x), Vector)
+    assert_type(td.jacobian(arrays, x), np.ndarray)
+    assert_type(td.jacobian(td.GuardedTape(doubled), x), np.ndarray)
+    assert_type(td.compile(filled, x, td.Output(x))(x, td.Output(x)), Any)
+    value, pull = td.vjp(doubled, x)
+    assert_type(value, Vector)
+    assert_type(pull(x), tuple[Vector])
+    assert_type(td.vjp(of_dict, named)[1](1.0)[0], dict[str, Vector])
+    assert_type(td.vjp(arrays, x)[0], Vector)
+    print(td.vjp(lambda p, k: p * k, x, 2.0)[1](x)[1])
     td.gradeint(of_array, x)  # pyright: ignore[reportAttributeAccessIssue]

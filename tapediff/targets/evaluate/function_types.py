@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
 from ...ir.instruction import Tree
+
+# What a function returns, anything unless known.
+if TYPE_CHECKING:
+    import typing_extensions  # type checkers know it without installing it
+
+    Result = typing_extensions.TypeVar("Result", default=Tree)
+else:
+    Result = TypeVar("Result")
 
 # A function's first parameter, and the others. The bound lets lambdas pass, whose parameters have no types.
 X = TypeVar("X", bound=Tree)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from ..evaluate.direct_calls import (
 )
 from ..evaluate.evaluation import Evaluation, evaluate, fitting, results_tree
 from ..evaluate.fast_path import Argnums
+from ..evaluate.function_types import Result, X
 from ..evaluate.request import Request, function_of, requested
 from ..tapes import operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
@@ -138,6 +139,10 @@ def tangents_of(found: Sequence[Tree], tape: Tape, count: int | None, first: int
     return KernelAnswer(results_tree(tape, len(leaves)), [next(numbers) if there else UNKNOWN for there in is_there], leaves)
 
 
+@overload
+def vjp(target: Callable[[X], Result], x: X, /) -> tuple[Result, Callable[..., tuple[X]]]: ...
+@overload
+def vjp(target: Target, /, *primals: Tree, argnums: Argnums | None = None, **named: Tree) -> Tree: ...
 def vjp(target: Target, /, *primals: Tree, argnums: Argnums | None = None, **named: Tree) -> Tree:
     """Value, and the function from cotangents of the results to cotangents of the arguments.
 
