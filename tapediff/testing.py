@@ -26,13 +26,16 @@ from .targets.operators.products import jvp, vjp
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 
 
-def check_gradient(target: UserFunction, f: UserFunction, x: Operand, *, rtol: float = 1e-6, atol: float = 1e-8) -> None:
-    """Compare a target's value and gradient with the plain function at x.
+def check_gradient(
+    target: UserFunction, f: UserFunction, x: Operand, *args: Tree, rtol: float = 1e-6, atol: float = 1e-8
+) -> None:
+    """Compare a target's value and gradient by x with the plain function at x.
 
     Args:
         target: function, Tape, CompiledTape or GuardedTape.
         f: the plain function, called on plain arrays.
         x: the point, float or float array.
+        args: further arguments of both, which are not differentiated; f gets what is in td.Constant and td.Cache.
         rtol, atol: allowed error of each entry, relative to the gradient's largest entry and absolute.
 
     Raises:
@@ -41,11 +44,12 @@ def check_gradient(target: UserFunction, f: UserFunction, x: Operand, *, rtol: f
     Cost: two calls of f per entry of x and step size; the best of the step sizes must agree.
     """
     x = np.asarray(x, dtype=float)
-    value, gradient = value_and_gradient(target, x)
-    plain = float(f(x.copy()[()]))
+    value, gradient = value_and_gradient(target, x, *args)
+    by_x = lambda at: f(at, *map(unwrap, args))  # noqa: E731 -- the next lines are its only use
+    plain = float(by_x(x.copy()[()]))
     if not np.isclose(value, plain, rtol=1e-9, atol=1e-12, equal_nan=True):
         raise AssertionError(f"value {value!r} differs from the plain function's {plain!r}")
-    differences = [central_difference(f, x, step) for step in STEPS]
+    differences = [central_difference(by_x, x, step) for step in STEPS]
     scale = max(1.0, float(np.max(np.abs(gradient), initial=0.0)))
     worst = np.min([np.abs(d - gradient) for d in differences], axis=0)
     if not np.all(worst <= atol + rtol * scale):

@@ -33,3 +33,20 @@ def test_an_unknown_mode_is_refused():
     """With those that there are."""
     with pytest.raises(td.ArgumentMismatch, match="jac"):
         td.testing.check_derivatives(np.sin, 1.0, modes=("jac",))
+
+
+@pytest.mark.parametrize("made", [lambda f, *args: f, td.record, td.compile, lambda f, *args: td.GuardedTape(f)])
+def test_check_gradient_takes_data(made):
+    """td.Constant, arrays, and other values of both functions; a wrong derivative is still found."""
+    def f(x, y, k):
+        return np.sum(x * y) ** k
+
+    x, y = np.array([1.0, 2.0]), np.array([0.5, 0.3])
+    data = td.Constant(y), td.Constant(2)
+    td.testing.check_gradient(made(f, x, *data), f, x, *data)
+    td.testing.check_gradient(made(f, x, y, td.Constant(2)), f, x, y, td.Constant(2))
+    wrong = lambda x, y, k: np.sum(td.stop_gradient(x) * y) ** k + 0.0 * np.sum(x)
+    with pytest.raises(AssertionError, match="differs from finite differences"):
+        td.testing.check_gradient(made(wrong, x, *data), f, x, *data)
+    with pytest.raises(AssertionError, match="differs from the plain function's"):
+        td.testing.check_gradient(made(f, x, *data), lambda x, y, k: f(x, 2.0 * y, k), x, *data)
