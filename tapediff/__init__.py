@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .targets.operators.hessian_products import hvp, value_gradient_and_hvp
     from .targets.operators.matrices import value_and_jacobian, value_gradient_and_hessian
     from .targets.operators.of_numbers import (
-        derivative, second_derivative, value_and_derivative, value_derivative_and_second_derivative,
+        derivative, derivatives, second_derivative, value_and_derivative, value_derivative_and_second_derivative,
     )  # fmt: skip
     from .targets.operators.sparse import linear_operator, sparse_hessian, sparse_jacobian
     from .posterior.parameters import (
@@ -57,9 +57,9 @@ __all__ = [
     "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "MemoryBudgetExceeded",
     "NewTape", "NonScalarOutput", "NotConverged", "Output", "Posterior", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape",
     "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement",
-    "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "debug", "derivative", "empty", "fori_loop",
-    "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval", "is_recording", "jacfwd", "jacobian", "jacrev",
-    "jvp", "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered", "params", "positive", "positive_ordered",
+    "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "debug", "derivative", "derivatives", "empty",
+    "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval", "is_recording", "jacfwd", "jacobian",
+    "jacrev", "jvp", "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered", "params", "positive", "positive_ordered",
     "primitive", "random", "real", "record", "register_container", "scan", "second_derivative", "show_versions", "simplex", "sparse",
     "sparse_hessian", "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch", "testing", "tree",
     "unit_vector", "upper", "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian",
@@ -93,7 +93,7 @@ MODULES = {
     "targets.operators.products": "jvp linearize vjp",
     "targets.operators.hessian_products": "hvp value_gradient_and_hvp",
     "targets.operators.matrices": "value_and_jacobian value_gradient_and_hessian",
-    "targets.operators.of_numbers": "derivative second_derivative value_and_derivative value_derivative_and_second_derivative",
+    "targets.operators.of_numbers": "derivative derivatives second_derivative value_and_derivative value_derivative_and_second_derivative",
     "targets.operators.sparse": "linear_operator sparse_hessian sparse_jacobian",
     "posterior.parameters": (
         "cholesky_corr corr_matrix cov_matrix interval lower ordered positive positive_ordered real simplex unit_vector upper zero_sum"

@@ -192,6 +192,14 @@ def test_functions_of_a_number(kind):
         close(found[0], 3 * t**2)
         close(found[1], [np.cos(t), 2 * t])
         assert found[2] == 0
+    for made, order in ((td.derivatives, {}), (td.derivatives, {"order": 2}), (td.derivatives, {"order": 1})):
+        found = made(target, t, **order)
+        for part, expected in zip(found, (value, first, second)):
+            for a, b in zip(part, expected):
+                close(a, b)
+        assert len(found) == 1 + order.get("order", 2)
+    with pytest.raises(td.ArgumentMismatch, match="order 1 or 2"):
+        td.derivatives(target, t, order=3)
     for found in (second, td.second_derivative(target, t)):
         close(found[0], 6 * t)
         close(found[1], [-np.sin(t), 2.0])

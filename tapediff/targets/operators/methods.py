@@ -8,7 +8,7 @@ from ...ir.instruction import Tree
 from .gradients import FastPath
 from .hessian_products import hvp, value_gradient_and_hvp
 from .matrices import hessian, jacobian, value_and_jacobian, value_gradient_and_hessian
-from .of_numbers import derivative, second_derivative, value_and_derivative
+from .of_numbers import derivative, derivatives, second_derivative, value_and_derivative
 from .products import jvp, linearize, vjp
 
 
@@ -64,3 +64,7 @@ class OperatorMethods(FastPath):
     def second_derivative(self, /, *args: Tree, **options: Tree) -> Tree:
         """See td.second_derivative."""
         return second_derivative(self, *args, **options)
+
+    def derivatives(self, /, *args: Tree, **options: Tree) -> tuple[Tree, ...]:
+        """See td.derivatives."""
+        return derivatives(self, *args, **options)

@@ -65,6 +65,33 @@ def value_derivative_and_second_derivative(
     return _twice("value_derivative_and_second_derivative", target, given(x, args), argnums, named)
 
 
+def derivatives(
+    target: Target, x: Tree = ABSENT, /, *args: Tree, order: int = 2, argnums: int = FIRST, **named: Tree
+) -> tuple[Tree, ...]:
+    """Value and derivatives of a function by a number, up to an order; see td.derivative.
+
+    Args:
+        order: 1 or 2; a parameter of the function that is called so is passed by position.
+
+    Returns:
+        (y, y'), or (y, y', y''): what td.value_and_derivative or td.value_derivative_and_second_derivative return.
+
+    Raises:
+        ArgumentMismatch: another order; td.derivative of a function that calls td.derivative gives higher ones.
+
+    Cost: two to four times the function.
+
+    ```python
+    y, slope, curvature = td.derivatives(np.sin, 0.5)
+    ```
+    """
+    if order not in (1, 2):
+        raise ArgumentMismatch("td.derivatives goes up to order 1 or 2", got=f"order={order!r}",
+                               fix="td.derivative of a function that calls td.second_derivative")  # fmt: skip
+    both = value_and_derivative if order == 1 else value_derivative_and_second_derivative
+    return both(target, x, *args, argnums=argnums, **named)
+
+
 def _twice(verb: str, target: Target, args: tuple[Tree, ...], argnums: int, named: dict[str, Tree]) -> Tree:
     """The second derivative; `verb` also returns value and derivative."""
     known = directly(target, verb, argnums, named, args)
