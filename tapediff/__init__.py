@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .errors import (
         ArgumentMismatch, DtypeMismatch, FrozenRandomWarning, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule,
         InvalidTape, LoopTooLong, MemoryBudgetExceeded, NewTape, NonScalarOutput, NotConverged, ShapeMismatch, StaleTape, TapediffError,
-        TrackedValueEscaped, TrackedValueLeaked, UnstableBranch, UnsupportedFunction, UnwrittenElement,
+        TrackedValueEscaped, TrackedValueLeaked, Undetermined, UnstableBranch, UnsupportedFunction, UnwrittenElement,
     )  # fmt: skip
     from .ir.arguments import Cache, Constant, ConstantOrCache, Output
     from .ir.pytree import register_container
@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
         zero_sum,
     )  # fmt: skip
     from .posterior.posterior import Posterior
+    from .uncertainty import covariance
     from .doctor import show_versions
     from . import debug, implicit, interpolate, linalg, ode, params, random, sparse, special, stats, testing, tree
 
@@ -56,22 +57,22 @@ __all__ = [
     "ArgumentMismatch", "Cache", "CompiledTape", "Constant", "ConstantOrCache", "DtypeMismatch", "FrozenRandomWarning", "GuardFailed",
     "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "MemoryBudgetExceeded",
     "NewTape", "NonScalarOutput", "NotConverged", "Output", "Posterior", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape",
-    "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement",
-    "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "debug", "derivative", "derivatives", "empty",
-    "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval", "is_recording", "jacfwd", "jacobian",
-    "jacrev", "jvp", "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered", "params", "positive", "positive_ordered",
-    "primitive", "random", "real", "record", "register_container", "scan", "second_derivative", "show_versions", "simplex", "sparse",
-    "sparse_hessian", "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch", "testing", "tree",
-    "unit_vector", "upper", "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian",
-    "value_derivative_and_second_derivative", "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "vmap", "while_loop",
-    "zero_sum", "zeros",
+    "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "Undetermined", "UnstableBranch", "UnsupportedFunction",
+    "UnwrittenElement", "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "covariance", "debug",
+    "derivative", "derivatives", "empty", "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval",
+    "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered",
+    "params", "positive", "positive_ordered", "primitive", "random", "real", "record", "register_container", "scan", "second_derivative",
+    "show_versions", "simplex", "sparse", "sparse_hessian", "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape",
+    "switch", "testing", "tree", "unit_vector", "upper", "value_and_derivative", "value_and_grad", "value_and_gradient",
+    "value_and_jacobian", "value_derivative_and_second_derivative", "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "vmap",
+    "while_loop", "zero_sum", "zeros",
 ]  # fmt: skip
 
 MODULES = {
     "errors": (
         "ArgumentMismatch DtypeMismatch FrozenRandomWarning GuardFailed GuardWarning InvalidGuardValue InvalidRule InvalidTape "
         "LoopTooLong MemoryBudgetExceeded NewTape NonScalarOutput NotConverged ShapeMismatch StaleTape TapediffError TrackedValueEscaped "
-        "TrackedValueLeaked UnstableBranch UnsupportedFunction UnwrittenElement"
+        "TrackedValueLeaked Undetermined UnstableBranch UnsupportedFunction UnwrittenElement"
     ),
     "ir.arguments": "Cache Constant ConstantOrCache Output",
     "ir.pytree": "register_container",
@@ -99,6 +100,7 @@ MODULES = {
         "cholesky_corr corr_matrix cov_matrix interval lower ordered positive positive_ordered real simplex unit_vector upper zero_sum"
     ),
     "posterior.posterior": "Posterior",
+    "uncertainty": "covariance",
     "doctor": "show_versions",
 }
 """The public names of each module. No module is called like one of them: loading it would put the module in the name's place."""

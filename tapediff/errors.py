@@ -189,6 +189,10 @@ class NotConverged(LoopTooLong):
     is_recoverable = True
 
 
+class Undetermined(TapediffError, np.linalg.LinAlgError):
+    """A fit has no covariance: data do not determine all parameters, or the point is no minimum."""
+
+
 class RecursionTooDeep(TapediffError, RecursionError):
     """Sub-tapes call each other so deeply that Python's limit, or the stack of the thread, is exhausted."""
 

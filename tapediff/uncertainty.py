@@ -1,0 +1,205 @@
+"""How well data determine the parameters of a fit: covariance, standard errors, and bands of predictions.
+
+After SciPy's least_squares, curve_fit or minimize, or any other fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from . import special
+from .errors import ArgumentMismatch, Undetermined
+from .ir.arguments import unwrap
+from .ir.containers import entries
+from .ir.instruction import Target, Tree, UserFunction
+from .ir.pytree import flatten
+from .ir.tape import Tape
+from .targets.compiled_tape import CompiledTape
+from .targets.derivatives import hessian
+from .targets.guarded_tape import GuardedTape
+from .targets.operators.matrices import value_and_jacobian
+from .tree import ravel
+
+__all__ = ["Band", "Covariance", "covariance"]
+
+
+class Band(NamedTuple):
+    """A prediction and its uncertainty; all of its shape.
+
+    Attributes:
+        lower, upper: the ends of the confidence interval of each entry.
+    """
+
+    value: np.ndarray
+    standard_error: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """The covariance of estimated parameters; see td.covariance.
+
+    Attributes:
+        parameters: the estimate.
+        matrix: shape (n, n), for the n numbers of the estimate in the order of td.tree.ravel.
+        standard_errors: in the structure of the estimate.
+        correlation: shape (n, n).
+        degrees_of_freedom: of the estimated variance of residuals; infinite for a likelihood, and where the variance is known.
+    """
+
+    parameters: Tree
+    degrees_of_freedom: float
+    # matrix = factor @ factor.T
+    _factor: np.ndarray = field(repr=False)
+
+    @property
+    def matrix(self) -> np.ndarray:
+        return self._factor @ self._factor.T
+
+    @property
+    def standard_errors(self) -> Tree:
+        return ravel(self.parameters)[1](np.linalg.norm(self._factor, axis=1))
+
+    @property
+    def correlation(self) -> np.ndarray:
+        scaled = self._factor / np.linalg.norm(self._factor, axis=1)[:, None]
+        return scaled @ scaled.T
+
+    def band(self, g: Target, /, *args: Tree, level: float = 0.95, **named: Tree) -> Band:
+        """Predictions g(parameters, *args) with confidence intervals, by the delta method: g is taken to be linear where the data allow.
+
+        Args:
+            g: function or another target; returns a number or an array.
+            args, named: further arguments of g.
+            level: the probability that each interval, on its own, covers the true value; of Student's t where the variance is estimated.
+
+        Returns:
+            Band(value, standard_error, lower, upper). The scatter of new observations is not included.
+
+        Raises:
+            ArgumentMismatch: a level that is not between 0 and 1.
+
+        Cost: one Jacobian of g.
+        """
+        if not 0.0 < level < 1.0:
+            raise ArgumentMismatch("the level of a band is a probability", got=f"level={level!r}", fix="level=0.95")
+        vector, flat = _of_vector(g, self.parameters, args, named)
+        value, slope = value_and_jacobian(flat, vector)
+        error = np.linalg.norm(slope @ self._factor, axis=-1)
+        wide = error * special.stdtrit(self.degrees_of_freedom, 0.5 + 0.5 * level)
+        return Band(value, error, value - wide, value + wide)
+
+
+def covariance(f: Target, x: Tree, /, *args: Tree, scale: float | None = None, **named: Tree) -> Covariance:
+    """The covariance of parameters that a fit has found: how far they would scatter if the data were taken again.
+
+    Args:
+        f: what was minimised, a function or another target: residuals, an array whose squares were summed; or a negative log-likelihood
+            (or log posterior), a number.
+        x: the estimate: an array, a container of arrays and numbers, or SciPy's result, whose x is taken.
+        args, named: further arguments of f, as td.Constant or plain.
+        scale: the variance of a residual, 1.0 where residuals are divided by their standard deviations; unless given, it is estimated
+            by sum(r**2) / (m - n). Only with residuals.
+
+    Returns:
+        Covariance: matrix, standard_errors, correlation, and band(g) for predictions. The inverse Hessian of a likelihood; for residuals
+        scale times the inverse of J.T @ J, which takes them to be nearly linear. Both are for large samples, and for an x within
+        its bounds.
+
+    Raises:
+        Undetermined: a parameter, or a combination of some, makes no difference; x is no minimum; a derivative is not finite.
+        ArgumentMismatch: f returns something else; scale with a likelihood; not more residuals than parameters, without scale.
+
+    Cost: one Jacobian or Hessian, and a decomposition of it; memory for m n or n n numbers.
+    Source: Seber and Wild (1989), Nonlinear Regression, chapters 2 and 5; the matrix is curve_fit's pcov.
+
+    ```python
+    found = scipy.optimize.least_squares(residuals, start)
+    fit = td.covariance(residuals, found)
+    value, error, lower, upper = fit.band(lambda x: model(x, new_times))
+    ```
+    """
+    at = x.x if hasattr(x, "x") and hasattr(x, "success") else x
+    vector, flat = _of_vector(f, at, args, named)
+    value = flat(vector)
+    if not isinstance(value, (float, np.floating, np.ndarray)):
+        raise ArgumentMismatch("td.covariance takes residuals, an array, or a negative log-likelihood, a number", got=type(value).__name__,
+                               fix="return one array or one number")  # fmt: skip
+    names = [
+        name if not np.ndim(leaf) else f"{name}[{', '.join(map(str, index))}]"
+        for (name, _), leaf in zip(entries(flatten(at)[1], "x"), flatten(at)[0]) for index in np.ndindex(np.shape(leaf))
+    ]  # fmt: skip
+    if np.ndim(value) == 0:
+        if scale is not None:
+            raise ArgumentMismatch("a likelihood has a scale of its own", got=f"scale={scale!r}", fix="leave scale out")
+        return Covariance(at, np.inf, _root_of_inverse(hessian(flat, vector), names))
+    residuals, slope = value_and_jacobian(flat, vector)
+    freedom = residuals.size - vector.size
+    factor = _root_of_normal_inverse(slope.reshape(residuals.size, vector.size), names)
+    if scale is None and freedom < 1:
+        raise ArgumentMismatch("the variance of residuals cannot be estimated from as many parameters",
+                               got=f"{residuals.size} residuals, {vector.size} parameters", fix="scale=, their variance")  # fmt: skip
+    variance = float(np.sum(residuals**2)) / freedom if scale is None else scale
+    return Covariance(at, float(freedom) if scale is None else np.inf, np.sqrt(variance) * factor)
+
+
+def _of_vector(f: Target, at: Tree, args: Sequence[Tree], named: dict[str, Tree]) -> tuple[np.ndarray, UserFunction]:
+    """The parameters as a vector, and the function of such vectors."""
+    vector, unravel = ravel(at)
+    # Tapes know which of their arguments are data by these marks.
+    rest = args if isinstance(f, (Tape, CompiledTape, GuardedTape)) else [unwrap(argument) for argument in args]
+    return vector, lambda v: f(unravel(v), *rest, **named)
+
+
+def _root_of_normal_inverse(slope: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """A root of the inverse of J.T @ J, by singular values, which see twice as many digits as the product."""
+    _require_finite(slope, names)
+    norms = np.linalg.norm(slope, axis=0)
+    _require(norms > 0.0, np.eye(len(norms)), names)
+    _, sizes, rows = np.linalg.svd(slope / norms, full_matrices=slope.shape[0] < slope.shape[1])
+    sizes = np.append(sizes, np.zeros(len(norms) - len(sizes)))
+    _require(sizes > _noise(slope) * sizes[0], rows, names)
+    return (rows.T / sizes) / norms[:, None]
+
+
+def _root_of_inverse(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """A root of the inverse of a positive definite matrix, by eigenvalues."""
+    _require_finite(matrix, names)
+    norms = np.sqrt(np.abs(np.diag(matrix)))
+    _require(norms > 0.0, np.eye(len(norms)), names)
+    sizes, columns = np.linalg.eigh(matrix / norms / norms[:, None])
+    if sizes[0] < -_noise(matrix) * sizes[-1]:
+        raise Undetermined("x is no minimum: the function falls along a direction", got=_named(columns[:, 0], names),
+                           fix="give the minimum of the negative log-likelihood; look whether the optimiser has converged")  # fmt: skip
+    _require(sizes > _noise(matrix) * sizes[-1], columns.T, names)
+    return (columns / np.sqrt(sizes)) / norms[:, None]
+
+
+def _noise(matrix: np.ndarray) -> float:
+    """Relative size of what rounding makes of zero."""
+    return max(matrix.shape) * 10.0 * float(np.finfo(matrix.dtype).eps)
+
+
+def _require_finite(matrix: np.ndarray, names: Sequence[str]) -> None:
+    bad = ~np.all(np.isfinite(matrix), axis=0)
+    if np.any(bad):
+        raise Undetermined("a derivative is not finite at x", got=_named(bad.astype(float), names))
+
+
+def _require(holds: np.ndarray, directions: np.ndarray, names: Sequence[str]) -> None:
+    """Raise for the first direction along which nothing changes."""
+    if not np.all(holds):
+        raise Undetermined("the data do not determine all parameters: along a direction nothing changes",
+                           got=_named(directions[np.argmin(holds)], names),
+                           fix="fix one of these parameters, or add a prior, as a residual or a term of the likelihood")  # fmt: skip
+
+
+def _named(direction: np.ndarray, names: Sequence[str]) -> str:
+    """The parameters that change along a direction, the first six of them."""
+    changing = [name for name, size in zip(names, np.abs(direction)) if size > 0.05 * np.max(np.abs(direction))]
+    return ", ".join(changing[:6]) + (f" and {len(changing) - 6} others" if len(changing) > 6 else "")
