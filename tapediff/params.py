@@ -4,8 +4,7 @@
 post = td.Posterior(log_density, tau=td.params.positive(), weights=td.params.simplex(3), L=td.params.cholesky_corr(4))
 ```
 
-Each is described with its transform in [parameters and constraints](../docs/posteriors.md). The same names are at the top level of the
-package: td.positive is td.params.positive.
+docs/posteriors.md has their transforms. The same names are at the top level of the package: td.positive is td.params.positive.
 """
 
 from __future__ import annotations

@@ -544,3 +544,10 @@ def test_data_are_replaced_by_a_dict_as_well_and_frames_are_no_dicts():
         by_column.log_density([0.0])
     by_column.set_data(frame={name: frame[name].to_numpy() for name in frame})
     assert by_column.log_density([0.0]) == pytest.approx(norm.logpdf(Y, 0.0).sum())
+
+
+def test_params_has_every_constraint():
+    """The same functions as at the top level, and no other."""
+    declared = td.MODULES["posterior.parameters"].split()
+    assert sorted(td.params.__all__) == declared
+    assert all(getattr(td.params, name) is getattr(td, name) for name in declared)
