@@ -7,6 +7,7 @@ from typing import Concatenate, overload
 
 import numpy as np
 
+from ..errors import ArgumentMismatch
 from ..functions import mapped
 from ..ir.instruction import Target, Tree, UserFunction
 from ..ir.tape import Tape
@@ -172,7 +173,7 @@ def vmap(f: UserFunction, in_axes: mapped.Axes = 0, out_axes: mapped.Axes = 0, *
 
     Raises:
         ShapeMismatch: arguments have different numbers of rows, or no such axis.
-        ArgumentMismatch: axes of another structure than the arguments; no argument with rows.
+        ArgumentMismatch: f is no function; axes of another structure than the arguments; no argument with rows.
 
     Cost: one loop, in SIMD lanes where f allows it, whose derivative is such a loop, too. A number of rows that is new is recorded again.
     Source: the signature is that of jax.vmap, whose out_axes may also be None.
@@ -181,6 +182,8 @@ def vmap(f: UserFunction, in_axes: mapped.Axes = 0, out_axes: mapped.Axes = 0, *
     slopes = td.vmap(td.grad(f), in_axes=(0, None))(X, scale)
     ```
     """
+    if not callable(f):
+        raise ArgumentMismatch("td.vmap takes a function", got=type(f).__name__, fix="td.vmap(f)(X), not td.vmap(f(X))")
     axes: dict[str, Tree] = {"in_axes": in_axes, "out_axes": out_axes}
     settings: Tree = {"compile_after": COMPILE_AFTER, **options}
     return _Mapped(mapped.vmap, f, axes, GuardedTape(Applied(mapped.vmap, f, axes), **settings))

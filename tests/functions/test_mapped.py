@@ -179,6 +179,8 @@ def test_a_branch_nearby():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
+        (lambda: td.vmap(branching(X[0])), td.ArgumentMismatch, r"td.vmap takes a function.*got: float64.*fix: td.vmap\(f\)\(X\)"),
+        (lambda: td.vmap(branching, X)(X), td.ArgumentMismatch, "another structure"),
         (lambda: td.vmap(branching)(1.0), td.ShapeMismatch, r"argument 0 of td.vmap has no axis 0 of rows.*got: shape \(\)"),
         (lambda: td.vmap(branching, in_axes=2)(X), td.ShapeMismatch, r"argument 0 of td.vmap has no axis 2 of rows.*got: shape \(6, 3\)"),
         (lambda: td.vmap(branching, out_axes=1)(X), td.ShapeMismatch, r"the result of td.vmap has no axis 1 of rows.*got: shape \(6,\)"),
