@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import threading
@@ -18,7 +17,7 @@ from ...base.waiting_threads import WaitingCall, WaitingThreads
 from ...compiler.runtime import signal_checks as pauses
 from ...compiler.runtime.entries import batch_rows
 from ...errors import ArgumentMismatch
-from .addressed_call import AddressedCall
+from ...ir.instruction import Operand
 
 # Batches shorter than this, in seconds, do not pay for another thread: on busy processors that comes late.
 WAKING = 100e-6
@@ -48,42 +47,41 @@ def check_threads(threads: int | None) -> int | None:
 
 
 class Job:
-    """Calls at rows. Workers hold a reference, which keeps the arrays alive that its words point to.
+    """Calls at rows. Workers hold a reference, which keeps the arrays alive.
 
     Args:
-        call: the call of a row.
-        arrays: inputs and outputs, C-contiguous and in the types of the call.
-        strides: the bytes between rows of each; 0 if all share it.
+        run: the builtin that calls at every row; see batch_rows.batch_builtin.
+        arrays: inputs and outputs.
         rows: their number.
-        again: repeats the call at a row, and returns its exception.
+        failure: the failure of a code of the builtin, in the thread that called it.
 
     Attributes:
         row_seconds: the time of a row; infinite until some have been timed.
     """
 
     def __init__(
-        self, call: AddressedCall, arrays: Sequence[np.ndarray], strides: Sequence[int], rows: int,
-        again: Callable[[int], BaseException | None],
+        self, run: Callable[..., Operand], arrays: Sequence[Operand], rows: int, failure: Callable[[int], Failure]
     ) -> None:  # fmt: skip
         self.rows, self.row_seconds = rows, math.inf
-        self._call, self._arrays, self._again = call, arrays, again
         # The threads that help the calling one.
         self._helpers: set[int] = set()
-        places = [word for array, stride in zip(arrays, strides) for word in (_address(array), stride)]
-        self.words = np.array([0, 0, 0, 0, call.address, len(arrays), *places], np.int64)
-        self._address = _address(self.words)
+        self.words = np.zeros(len(batch_rows.JOB.words()), np.int64)
+        self._run, self._failure, self._args = run, failure, (*arrays, rows, int(self.words.ctypes.data))
+
+    @property
+    def is_refused(self) -> bool:
+        """True if native code cannot read or write the arrays as they are. Asked before the first rows are offered."""
+        return bool(self._run(*self._args))
 
     def begin(self, first: int, stop: int, threads: int) -> None:
         """Offer the rows from `first` to `stop`."""
-        self.words[batch_rows.NEXT_ROW], self.words[batch_rows.ROWS], self.words[batch_rows.FAILED_ROW] = first, stop, stop
-        self.words[batch_rows.ROWS_AT_A_TIME] = max(1, (stop - first) // (PORTIONS * threads))
+        self.words[:] = first, max(1, (stop - first) // (PORTIONS * threads)), stop
 
     def work(self) -> Failure | None:
         """Compute rows until none is left or one fails."""
-        row = ctypes.c_int64(0)
-        code = batch_rows.rows_function()(self._address, ctypes.byref(row))
+        code = self._run(*self._args)
         # Exceptions are kept by thread, so each is fetched in its thread.
-        return failure_at(self._call, row.value, code, self._again) if code else None
+        return self._failure(code) if code else None
 
     def help(self) -> Failure | None:
         """Compute rows in a thread of the pool."""
@@ -110,20 +108,7 @@ class Job:
 
     def end(self) -> None:
         """Offer no more rows."""
-        self.words[batch_rows.NEXT_ROW] = self.words[batch_rows.ROWS]
-
-
-def _address(array: np.ndarray) -> int:
-    """The address of a contiguous array: a third of the time of `array.ctypes.data`, if it is writable."""
-    try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
-    except (TypeError, ValueError):
-        return int(array.ctypes.data)
-
-
-def failure_at(call: AddressedCall, row: int, code: int, again: Callable[[int], BaseException | None]) -> Failure:
-    """The failure of a row whose call in this thread returned a code."""
-    return Failure(row, call.taken(code) or again(row))
+        self.words[batch_rows.NEXT_ROW] = self.words[batch_rows.FAILED_ROW]
 
 
 def run_timed(job: Job, threads: int | None) -> list[Failure]:

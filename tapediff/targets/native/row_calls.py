@@ -1,4 +1,4 @@
-"""Calls at every row of a batch: of few rows by one builtin on the calling thread, of many by threads; and those known from before."""
+"""Calls at every row of a batch: of few rows on the calling thread at once, of many by threads; and those known from before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..evaluate.direct_calls import NoForm, form_of
 from ..tapes.row_blocks import block_kernel, rows_of_block
 from . import batch
 from .addressed_call import AddressedCall
-from .batch import Failure, Job, check_threads, failure_at, raise_first, run_timed
+from .batch import Failure, Job, check_threads, raise_first, run_timed
 from .errors import OtherResults
 from .owner import KernelOwner, Owner
 from .row_arguments import RowArguments, Rows, row_arguments
@@ -53,7 +53,7 @@ class RowCalls:
     """
 
     __slots__ = (
-        "_batch_seconds", "_few", "_inputs", "_lock", "_outputs", "_strides", "call", "nested", "per_row", "row_seconds", "tape", "types",
+        "_batch_seconds", "_inputs", "_lock", "_outputs", "_run", "call", "nested", "per_row", "row_seconds", "tape", "types",
     )  # fmt: skip
 
     nested: Callable[[Sequence[np.ndarray]], Tree]
@@ -66,8 +66,7 @@ class RowCalls:
         specified += [_specified(type_, True, True) for type_ in outputs]
         # Tuples, which Python unpacks in half the time.
         self._inputs, self._outputs = [(t.shape, t.dtype) for t in inputs], [(t.shape, t.dtype) for t in outputs]
-        self._strides = [stride for stride, _ in specified]
-        self._few = batch_rows.few_rows_builtin(call.address, len(self._inputs), specified, call)
+        self._run = batch_rows.batch_builtin(call.address, len(self._inputs), specified, call)
         may_use_blocks = tape is not None and len(self._inputs) == 1 and tape.memory is None and not tape.threads
         self.tape, self._batch_seconds, self._lock = tape if may_use_blocks else None, 0.0, new_lock()
 
@@ -85,7 +84,7 @@ class RowCalls:
             return self._run_checked(arrays, rows, outs, threads, at)
         targets = [np.empty((rows, *shape), dtype) for shape, dtype in self._outputs] if outs is None else outs
         asked, started = self.call.asked, time.perf_counter()
-        code = self._few(*arrays, *targets, rows)
+        code = self._run(*arrays, *targets, rows, 0)
         if code:
             return self._after(code, arrays, rows, outs, threads, at)
         seconds = time.perf_counter() - started
@@ -100,8 +99,7 @@ class RowCalls:
     ) -> Sequence[np.ndarray] | None:
         """`run` after the builtin has returned this code, not 0."""
         if code > 0:
-            row, low = divmod(code, 256)
-            return _raised([failure_at(self.call, row, low - 256 if low > 127 else low, lambda row: _again(*at, row))])
+            return _raised([self._failure(code, at)])
         if outs is None:
             return self._run_checked(arrays, rows, outs, threads, at)
         # Where the kernel cannot write to `outs`, copies do.
@@ -131,28 +129,26 @@ class RowCalls:
         inputs = [
             a if a.dtype == dtype and a.flags.carray else np.require(a, dtype, ["C", "A"]) for a, (_, dtype) in zip(arrays, self._inputs)
         ]
-        is_direct = outs is not None and self._may_write(outs, rows, inputs)
-        targets: Sequence[np.ndarray] = outs if is_direct else [np.empty((rows, *shape), dtype) for shape, dtype in self._outputs]  # type: ignore[assignment]
+        targets: Sequence[Operand] = [np.empty((rows, *shape), dtype) for shape, dtype in self._outputs] if outs is None else outs
         asked, started = self.call.asked, time.perf_counter()
-        job = Job(self.call, [*inputs, *targets], self._strides, rows, lambda row: _again(*at, first + row))
+        job = Job(self._run, [*inputs, *targets], rows, lambda code: self._failure(code, at, first))
+        if outs is not None and job.is_refused:
+            failures, found = self.run_many(inputs, rows, None, threads, at, first)
+            return failures, found if failures else put(found, outs)
         failures = run_timed(job, threads)
         if not failures and threads is None:
             self.row_seconds = job.row_seconds if self.call.asked == asked else math.inf
         if not failures and self.tape is not None:
             self._use_blocks(self.tape, time.perf_counter() - started, inputs[0])
-        if is_direct:
-            return failures, targets
         # Kernels compute float32 in float64.
-        found = [a if a.dtype == dtype else a.astype(dtype) for a, (_, dtype) in zip(targets, self.call.outputs)]
-        return failures, found if failures or outs is None else put(found, outs)
+        return failures, [a if a.dtype == dtype else a.astype(dtype) for a, (_, dtype) in zip(targets, self.call.outputs)]
 
-    def _may_write(self, outs: Sequence[Operand], rows: int, inputs: Sequence[np.ndarray]) -> bool:
-        """True if kernels may write to the caller's arrays."""
-        fits = len(outs) == len(self._outputs) and all(
-            type(o) is np.ndarray and o.shape == (rows, *shape) and o.dtype == dtype and o.flags.carray
-            for o, (shape, dtype) in zip(outs, self._outputs)
-        )
-        return fits and not share_memory(outs) and not share_memory(outs, inputs)
+    def _failure(self, code: int, at: At, first: int = 0) -> Failure:
+        """The failure of a code of the builtin in this thread, where row 0 is that number of the batch."""
+        row, low = divmod(code, 256)
+        if code < 0:
+            return Failure(0, None)  # another thread has changed an array's shape
+        return Failure(row, self.call.taken(low - 256 if low > 127 else low) or _again(*at, first + row))
 
     def _use_blocks(self, tape: KernelOwner, seconds: float, points: np.ndarray) -> None:
         """Add the time of a batch; from a total that makes it worthwhile, several rows are computed at once."""
@@ -168,7 +164,7 @@ class RowCalls:
         self.tape = None
         if self.row_seconds > LONGEST_ROW:
             return
-        by_rows = lambda x, gradients, values: self._few(x, values, gradients, len(x))  # noqa: E731 -- its name is its use
+        by_rows = lambda x, gradients, values: self._run(x, values, gradients, len(x), 0)  # noqa: E731 -- its name is its use
         made = without_collections(lambda: block_kernel(tape.tape, count, points, by_rows))
         if made is not None:
             self.call.use_blocks(made, count)

@@ -1,30 +1,27 @@
-"""The loop over the rows of a batch: in jobs that threads share, and for few rows on the calling thread at once."""
+"""The loop over the rows of a batch, which threads may share."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache
 
 from ....ir.instruction import Operand
 from ...jit.shared_function import SharedFunction
 from ...llvm.builder import Exit, Function, module_text
 from ...llvm.memory import Array, Layout, Location, Struct
-from ...llvm.values import I32, I64, PTR, Value, convert, least
+from ...llvm.values import I32, I64, PTR, Value, convert, least, select
 from ..python_api import LONG_AS_LONG_LONG, LONG_FROM_LONG, METH_FASTCALL, MOST_ARGUMENTS, Reader, call_without_lock
 from ..status import REFUSED
 from . import python_entry as entry
 from .address_call import CALL, CALL_FUNCTION, RUN
 
-# Rows that threads share. After it, for each input and each output: the address of its first row and the bytes between rows.
-JOB = Layout.of_words(next=I64, rows=I64, step=I64, failed=I64, call=PTR, arguments=I64)
-NEXT_ROW, ROWS, ROWS_AT_A_TIME, FAILED_ROW, JOB_CALL, JOB_ARGUMENTS = JOB.words()
-JOB_WORDS = len(JOB.words())
+# Rows that threads share: the next one, how many a thread takes at a time, and where to stop: the first that failed, if any.
+JOB = Layout.of_words(next=I64, step=I64, failed=I64)
+NEXT_ROW, ROWS_AT_A_TIME, FAILED_ROW = JOB.words()
 
-# The state of a builtin for few rows. After it, for each argument: the bytes between rows (0 if all share it), and its specification; a
-# call fills in the number of rows as the first extent.
-FEW = Layout.of_words(call=PTR, inputs=I64, arguments=I64)
-FEW_ARGUMENT = Layout.of_words(stride=I64)
+# The state of a builtin. After it, for each input and output: the bytes between rows (0 if all share it), and its specification; a call
+# fills in the number of rows as the first extent.
+BATCH = Layout.of_words(call=PTR, inputs=I64, arguments=I64)
+ARGUMENT = Layout.of_words(stride=I64)
 SPECIFICATION_WORDS = len(entry.SPECIFICATION.words())
 MOST_EXTENTS = 64
 
@@ -70,81 +67,75 @@ def _each_row(one_by_one: Function) -> Function:
     return f
 
 
-def _rows() -> str:
+def _shared_rows(each: Function) -> Function:
     """Compute rows of a job until none is left. Rows are handed out in order, so when all threads have returned every row before the first
     failure has been computed."""
-    one_by_one = _one_by_one()
-    each = _each_row(one_by_one)
-    f = Function("tapediff_rows", I32, job=PTR, row=PTR)
-    job, row = JOB.at(f.parameters[0]), Location(f.parameters[1], I64)
-    rows, step, arguments, places = job["rows"], job["step"], job["arguments"], Array(job.behind(), I64)
-    addresses, strides = f.array(I64, MOST_ARGUMENTS), f.array(I64, MOST_ARGUMENTS)
+    f = Function("tapediff_shared_rows", I32, job=PTR, starts=PTR, strides=PTR, arguments=I64, call=PTR, row=PTR)
+    job, starts, strides, row = JOB.at(f.parameters[0]), *(Array(p, I64) for p in f.parameters[1:3]), Location(f.parameters[5], I64)
+    arguments, call = f.parameters[3:5]
+    addresses, step = f.array(I64, MOST_ARGUMENTS), job["step"]
     with f.repeat() as take:
-        first = job.location("next").update_atomic("add", step)
-        take.leave_if(first >= job.location("failed").load_atomic())
+        first, stop = job.location("next").update_atomic("add", step), job.location("failed").load_atomic()
+        take.leave_if(first >= stop)
         with f.loop(0, arguments) as k:
-            strides[k] = places[k * 2 + 1]
-            addresses[k] = places[k * 2] + places[k * 2 + 1] * first
-        count = least(first + step, rows) - first
-        code = f.call(each.signature, addresses.start, strides.start, arguments, count, job["call"], row.address)
+            addresses[k] = starts[k] + strides[k] * first
+        count = least(first + step, stop) - first
+        code = f.call(each.signature, addresses.start, strides.start, arguments, count, call, row.address)
         with f.if_(code != 0):
             row.value += first
             job.location("failed").update_atomic("min", row.value)
             f.return_(code)
     f.return_(0)
-    return module_text(one_by_one, each, f)
+    return f
 
 
-@cache
-def rows_function() -> Callable[..., int]:
-    """Run rows of a job through ctypes, which releases the GIL: (job, failed row) -> code."""
-    return ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 2)(_ROWS.address)
-
-
-# Few rows
-
-
-def _few_rows(name: str, reader: Reader) -> str:
-    """The builtin of (inputs, outputs, number of rows)."""
+def _text(name: str, reader: Reader) -> str:
+    """The builtin of (inputs, outputs, number of rows, address of the JOB)."""
     f = Function(name, PTR, self=PTR, args=PTR, count=I64)
     self, args, count = f.parameters
     one_by_one = _one_by_one()
-    few, each, refused, row = FEW.at(reader.state_address(f, self)), _each_row(one_by_one), f.exit(), f.variable(I64)
-    arguments, call = few["arguments"], few["call"]
-    refused.leave_if(count != arguments + 1)
-    rows = f.call(LONG_AS_LONG_LONG, Array(args, PTR)[arguments])
+    each = _each_row(one_by_one)
+    batch, shared_rows, refused, row = BATCH.at(reader.state_address(f, self)), _shared_rows(each), f.exit(), f.variable(I64)
+    arguments, call = batch["arguments"], batch["call"]
+    refused.leave_if(count != arguments + 2)
+    rows, shared = (f.call(LONG_AS_LONG_LONG, Array(args, PTR)[arguments + k]) for k in range(2))
     refused.leave_if(rows < 0)
     addresses, strides, ends = (f.array(I64, MOST_ARGUMENTS) for _ in range(3))
-    recorded = f.variable(PTR, few.behind())
+    recorded = f.variable(PTR, batch.behind())
     with f.loop(0, arguments) as k:
-        stride = FEW_ARGUMENT.at(recorded.value)["stride"]
-        wanted = Array(FEW_ARGUMENT.at(recorded.value).behind(), I64)
+        stride = ARGUMENT.at(recorded.value)["stride"]
+        wanted = Array(ARGUMENT.at(recorded.value).behind(), I64)
         specification = entry.SPECIFICATION.at(wanted.start)
         length = specification["ndim"] + SPECIFICATION_WORDS
         strides[k] = stride
-        address = _row_address(refused, reader, args, k, wanted, length, stride != 0, rows, k < few["inputs"])
+        address = _row_address(refused, reader, args, k, wanted, length, stride != 0, rows, k < batch["inputs"])
         addresses[k] = convert("ptrtoint", address, I64)
         ends[k] = addresses[k] + stride * rows
         with f.if_(stride == 0):
             ends[k] = addresses[k] + specification["bytes"]
         recorded.value = wanted.address(length)
-    _refuse_overlaps(refused, addresses, ends, few)
+    _refuse_overlaps(refused, addresses, ends, batch)
+    job = f.struct(JOB)
+    job["next"], job["step"], job["failed"] = 0, rows, rows
+    at = select(shared == 0, convert("ptrtoint", job.pointer, I64), shared)
     code = call_without_lock(
-        f, CALL.at(call)["releases_gil"],
-        lambda: f.call(each.signature, addresses.start, strides.start, arguments, rows, call, row.address),
+        f, CALL.at(call)["releases_gil"] | shared,
+        lambda: f.call(
+            shared_rows.signature, convert("inttoptr", at, PTR), addresses.start, strides.start, arguments, call, row.address
+        ),
     )  # fmt: skip
     with f.if_(code == 0):
         f.return_(f.call(LONG_FROM_LONG, 0))
     f.return_(f.call(LONG_FROM_LONG, (row.value << 8) | (convert("sext", code, I64) & 255)))
     refused.here()
     f.return_(f.call(LONG_FROM_LONG, REFUSED))
-    return module_text(one_by_one, each, f)
+    return module_text(one_by_one, each, shared_rows, f)
 
 
-def _refuse_overlaps(refused: Exit, addresses: Array, ends: Array, few: Struct) -> None:
+def _refuse_overlaps(refused: Exit, addresses: Array, ends: Array, batch: Struct) -> None:
     """Leave if writing an output would change another argument."""
     f = refused.function
-    with f.loop(few["inputs"], few["arguments"]) as o, f.loop(0, o) as k:
+    with f.loop(batch["inputs"], batch["arguments"]) as o, f.loop(0, o) as k:
         refused.leave_if(addresses[o].below(ends[k]) & addresses[k].below(ends[o]))
 
 
@@ -165,15 +156,16 @@ def _calls_it() -> dict[str, int]:
     return {**entry.known_objects(), RUN.name: RUN.address}
 
 
-_ROWS = SharedFunction("tapediff_rows", _rows, _calls_it)
-_FEW = {
-    reader: SharedFunction(name, lambda name=name, reader=reader: _few_rows(name, reader), _calls_it)
-    for name, reader in (("tapediff_few_rows", entry.BY_LAYOUT), ("tapediff_portable_few_rows", entry.BY_PROTOCOL))
+_BATCH = {
+    reader: SharedFunction(name, lambda name=name, reader=reader: _text(name, reader), _calls_it)
+    for name, reader in (("tapediff_batch", entry.BY_LAYOUT), ("tapediff_portable_batch", entry.BY_PROTOCOL))
 }
 
 
-def few_rows_builtin(call: int, inputs: int, arguments: Sequence[tuple[int, list[int]]], keeps: object) -> Callable[..., Operand]:
-    """A builtin of (inputs, outputs, number of rows) that calls for every row.
+def batch_builtin(call: int, inputs: int, arguments: Sequence[tuple[int, list[int]]], keeps: object) -> Callable[..., Operand]:
+    """A builtin of (inputs, outputs, number of rows, job) that calls for every row.
+
+    Its last argument is the address of a JOB whose rows it takes, without the GIL; or 0: it computes all rows.
 
     Args:
         call: the address of a CALL.
@@ -187,4 +179,4 @@ def few_rows_builtin(call: int, inputs: int, arguments: Sequence[tuple[int, list
     words = [call, inputs, len(arguments)]
     for stride, specification in arguments:
         words += [stride, *specification]
-    return entry.builtin_of(_FEW, METH_FASTCALL, words, keeps)
+    return entry.builtin_of(_BATCH, METH_FASTCALL, words, keeps)
