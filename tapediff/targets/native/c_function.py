@@ -98,11 +98,6 @@ class CFunction:
     @property
     def address(self) -> int:
         """The address of the C function."""
-        return (address_call.FINITE_GRADIENT if self.kind == "gradient" else address_call.FLAT).address
-
-    @property
-    def function(self) -> int:
-        """The address of the variant that accepts infinite values."""
         return (address_call.FLAT_GRADIENT if self.kind == "gradient" else address_call.FLAT).address
 
     @property
@@ -205,7 +200,7 @@ class CFunction:
         """The function for numba code; see NativeCalls.as_numba. If it is not a gradient: `f(x, out)`, or `code = f(x, out)`."""
         from .for_numba import numba_function
 
-        return numba_function(self, self.address if status else self.function, self.user_data, self.kind == "gradient", status)
+        return numba_function(self, self.address, self.user_data, self.kind == "gradient", status)
 
     def builtin(self, *, negate: bool = False) -> Callable[[np.ndarray], Operand] | Callable[[np.ndarray, np.ndarray], Operand]:
         """A builtin that takes a vector x, for a gradient also an array for it; see compiler.runtime.entries.flat_builtin.

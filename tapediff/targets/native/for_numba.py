@@ -52,7 +52,7 @@ def numba_function(keep: object, function: int, user_data: int, is_gradient: boo
     @njit(nogil=True)
     def value_and_gradient(x, gradient):  # type: ignore[no-untyped-def]
         status, value = checked(x, gradient)
-        if status != 0:
+        if status != 0 and status != NOT_FINITE:
             raise_for(status)
         return value
 
@@ -66,7 +66,7 @@ def numba_function(keep: object, function: int, user_data: int, is_gradient: boo
 
 
 # Numba reads global numbers from a function's module.
-GUARD_FAILED, NOT_POSITIVE_DEFINITE = c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE
+GUARD_FAILED, NOT_POSITIVE_DEFINITE, NOT_FINITE = c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE, c_entry.NOT_FINITE
 WRONG_SIZE, MISPLACED, NO_MEMORY = np.int32(c_entry.WRONG_SIZE), c_entry.MISPLACED, c_entry.NO_MEMORY
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from ....ir.instruction import FLOAT_SCALAR, Operand, ValueType
 from ...jit.shared_function import SharedFunction
-from ...llvm.builder import Function, Signature, external, module_text
+from ...llvm.builder import Function, external, module_text
 from ...llvm.memory import Array, Layout, Location, Struct
 from ...llvm.values import F64, I32, I64, PTR, Value, constant, convert, select
 from ..call_frame import CALL_FRAME, frame_words, input_word, widened
@@ -38,7 +38,6 @@ from .c_entry import (
     MISPLACED,
     NOT_FINITE,
     NOT_POSITIVE_DEFINITE,
-    POINT_FUNCTION,
     RAISED,
     WRONG_SIZE,
 )
@@ -215,36 +214,31 @@ def _plan_of(f: Function, pointer: Value, n: Value, x: Value, m: Value) -> Struc
 PLANNED = 100
 
 
+def _run_flat(f: Function, pointer: Value, x: Value, n: Value, out: Value, m: Value, own: Value) -> Value:
+    """Check the arrays, and run the plan for their sizes; return its code."""
+    _check_places(f, x, n, out, m)
+    plan = _plan_of(f, pointer, n, x, m)
+    return run_plan(f, plan, DATA.at(pointer), x, out, own)
+
+
 def _flat() -> str:
     f = Function("tapediff_flat", I32, n=I64, x=PTR, m=I64, out=PTR, data=PTR)
     n, x, m, out, pointer = f.parameters
-    _check_places(f, x, n, out, m)
-    plan = _plan_of(f, pointer, n, x, m)
-    f.return_(run_plan(f, plan, DATA.at(pointer), x, out, out))
+    f.return_(_run_flat(f, pointer, x, n, out, m, out))
     return module_text(f)
 
 
 def _flat_gradient() -> str:
+    """With a code of its own for values that are not finite, which a sampler cannot use."""
     f = Function("tapediff_flat_gradient", I32, size=I64, x=PTR, gradient=PTR, value=PTR, data=PTR)
     size, x, gradient, value, pointer = f.parameters
-    _check_places(f, x, size, gradient, size)
-    _check_places(f, x, size, value, constant(f, 1, I64))
-    _check_places(f, gradient, size, value, constant(f, 1, I64))
-    result, plan = f.variable(F64), _plan_of(f, pointer, size, x, size)
-    code = run_plan(f, plan, DATA.at(pointer), x, gradient, result.address)
+    for array in (x, gradient):
+        _check_places(f, array, size, value, constant(f, 1, I64))
+    result = f.variable(F64)
+    code = _run_flat(f, pointer, x, size, gradient, size, result.address)
     with f.if_(code == 0):
-        Location(value, F64).value = result.value
-    f.return_(code)
-    return module_text(f)
-
-
-def _finite_gradient() -> str:
-    """tapediff_flat_gradient, with a code for values that are not finite, which a sampler cannot use."""
-    f = Function("tapediff_finite_flat_gradient", I32, size=I64, x=PTR, gradient=PTR, value=PTR, data=PTR)
-    inner = Signature("tapediff_flat_gradient", POINT_FUNCTION.result, POINT_FUNCTION.parameters)
-    code = f.call(inner, *f.parameters)
-    with f.if_(code == 0):
-        number = Location(f.parameters[3], F64).value
+        number = result.value
+        Location(value, F64).value = number
         with f.if_((number - number) != 0.0):
             f.return_(NOT_FINITE)
     f.return_(code)
@@ -273,9 +267,6 @@ def _calls_it() -> dict[str, int]:
 AS_KERNEL = SharedFunction("tapediff_call_as_kernel", _as_kernel, _calls_it)
 FLAT = SharedFunction("tapediff_flat", _flat, _calls_it)
 FLAT_GRADIENT = SharedFunction("tapediff_flat_gradient", _flat_gradient, _calls_it)
-FINITE_GRADIENT = SharedFunction(
-    "tapediff_finite_flat_gradient", _finite_gradient, lambda: {FLAT_GRADIENT.name: FLAT_GRADIENT.address}
-)
 
 
 # Builtins

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import ctypes
 
-from ...llvm.builder import external
-from ...llvm.values import I32, I64, PTR
-
 # Positive: the model has no value at this point, another may do; negative: the caller has to stop. A guard that fails says nothing about
 # the model: a sampler that took it for a rejection would sample another posterior.
 NOT_POSITIVE_DEFINITE, RECOVERABLE, NOT_FINITE = 2, 3, 4
@@ -22,4 +19,3 @@ POINT_TYPE = ctypes.CFUNCTYPE(
 FLAT_TYPE = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p
 )
-POINT_FUNCTION = external("point", I32, I64, PTR, PTR, PTR, PTR)
