@@ -8,7 +8,7 @@ from ....ir.instruction import Operand
 from ...jit.shared_function import SharedFunction
 from ...llvm.builder import Exit, Function, module_text
 from ...llvm.memory import Array, Layout, Location, Struct
-from ...llvm.values import I32, I64, PTR, Value, convert, least, select
+from ...llvm.values import I32, I64, PTR, Value, convert, least
 from ..python_api import LONG_AS_LONG_LONG, LONG_FROM_LONG, METH_FASTCALL, MOST_ARGUMENTS, Reader, call_without_lock
 from ..status import REFUSED
 from . import python_entry as entry
@@ -115,15 +115,17 @@ def _text(name: str, reader: Reader) -> str:
             ends[k] = addresses[k] + specification["bytes"]
         recorded.value = wanted.address(length)
     _refuse_overlaps(refused, addresses, ends, batch)
-    job = f.struct(JOB)
-    job["next"], job["step"], job["failed"] = 0, rows, rows
-    at = select(shared == 0, convert("ptrtoint", job.pointer, I64), shared)
-    code = call_without_lock(
-        f, CALL.at(call)["releases_gil"] | shared,
-        lambda: f.call(
-            shared_rows.signature, convert("inttoptr", at, PTR), addresses.start, strides.start, arguments, call, row.address
-        ),
-    )  # fmt: skip
+
+    def run() -> Value:
+        code = f.variable(I32)
+        with f.if_(shared == 0):
+            code.value = f.call(each.signature, addresses.start, strides.start, arguments, rows, call, row.address)
+        with f.else_():
+            job = convert("inttoptr", shared, PTR)
+            code.value = f.call(shared_rows.signature, job, addresses.start, strides.start, arguments, call, row.address)
+        return code.value
+
+    code = call_without_lock(f, CALL.at(call)["releases_gil"] | shared, run)
     with f.if_(code == 0):
         f.return_(f.call(LONG_FROM_LONG, 0))
     f.return_(f.call(LONG_FROM_LONG, (row.value << 8) | (convert("sext", code, I64) & 255)))
