@@ -94,7 +94,7 @@ class Kernel:
     def _make_state(self) -> np.ndarray:
         inputs, outputs = self.input_types, self.written_types
         words = [self.address, self._constants.ctypes.data, *[0] * SLOT_COUNT]
-        words += [len(inputs), len(outputs), int(self.returns_value), int(self._work() > SHORT_WORK)]
+        words += [len(inputs), len(outputs), int(self.returns_value), int(self._work() > SHORT_WORK), 0]
         for type_ in inputs:
             words += entry.specification(type_, written=False)
         for type_ in outputs:

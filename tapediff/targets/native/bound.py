@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...compiler.runtime.entries import address_call
+from ...compiler.runtime.entries.flat_builtin import flat_builtin
+from ...compiler.runtime.status import REFUSED
 from ...errors import ArgumentMismatch
 from ...ir.arguments import unwrap
 from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, ValueType
@@ -39,17 +41,22 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
         _check_buffer(f"array {k} of out", array, FLOAT64)
     if share_memory(inputs, outs):
         raise ArgumentMismatch("out shares memory with the arguments", fix="pass an array of its own: np.empty(x.shape)")
-    arrays = [*inputs, np.empty(()), *outs]
+    arrays, own = [*inputs, np.empty(()), *outs], len(inputs)
 
     def failed(code: int) -> float:
+        if code == REFUSED:
+            raise TypeError("a bound call takes no arguments: it reads its arrays")
         raised = call.taken(code)
         if raised is not None:
             raise raised
         # Raises what the call by Python raises.
         return tape.value_and_gradient(*signature.arguments(inputs), argnums=argnums, out=out)[0]
 
-    addresses = [array.ctypes.data for array in arrays]
-    return address_call.bound_builtin(call.address, addresses, len(inputs), failed, (call, arrays))
+    places = [(address_call.OWN_PLACE, 0) if k == own else (address_call.CONSTANT, k) for k in range(len(arrays))]
+    plan, addresses = address_call.plan_words(call.address, (0, 0), places), np.array([a.ctypes.data for a in arrays], np.int64)
+    data = np.array([plan.ctypes.data, addresses.ctypes.data, 0, 0], np.int64)
+    keeps = call, arrays, plan, addresses, data
+    return flat_builtin(int(data.ctypes.data), 0, keeps, with_gradient=False, handler=failed)
 
 
 def _call(tape: Owner, args: Sequence[Tree], argnums: Argnums) -> tuple[Signature, AddressedCall, tuple[int, ...]]:

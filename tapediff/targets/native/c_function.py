@@ -37,21 +37,20 @@ class Plan:
 
     def __init__(self, call: AddressedCall, signature: Signature, is_gradient: bool) -> None:
         self.call, self.signature = call, signature
-        constants = itertools.count()
-        words: list[int] = []
-        n = m = 0
+        constants, n, m = itertools.count(), 0, 0
+        places: list[tuple[int, int]] = []
         for k, type_ in enumerate(call.inputs):
             if k < len(signature.types) and signature.is_constant[k]:
-                words += [1, next(constants)]
+                places.append((address_call.CONSTANT, next(constants)))
             else:
-                words += [0, 8 * n]
+                places.append((address_call.IN_X, 8 * n))
                 n += type_.size
         for k, type_ in enumerate(call.outputs):
             is_own = is_gradient and k == 0
-            words.append(address_call.OWN_PLACE if is_own else 8 * m)
+            places.append((address_call.OWN_PLACE, 0) if is_own else (address_call.IN_OUT, 8 * m))
             m += 0 if is_own else type_.size
         self.sizes = n, m
-        self._words = np.array([call.address, n, m, len(call.inputs), len(call.outputs), *words], np.int64)
+        self._words = address_call.plan_words(call.address, self.sizes, places)
 
     @property
     def address(self) -> int:

@@ -192,6 +192,16 @@ def test_bind_refuses_out_that_cannot_be_written():
         two.bind(x, np.empty(3))
 
 
+def test_a_bound_call_refuses_arguments():
+    """A point given by mistake would not be read."""
+    call = td.compile(smooth, np.ones(3)).bind(np.ones(3), np.empty(3))
+    for arguments in ((np.ones(3),), (1.0, 2.0)):
+        with pytest.raises(TypeError, match="takes no arguments"):
+            call(*arguments)
+    with pytest.raises(TypeError):
+        call(x=np.ones(3))
+
+
 def test_bind_works_where_the_layout_of_objects_is_unknown(monkeypatch):
     """On interpreters whose objects the native entry does not know, another function does the same."""
     x, out = np.full(3, 2.0), np.empty(3)

@@ -6,13 +6,16 @@
 
 The others call the first one. It runs one kernel, or the dispatch loop of callees on a table whose variants are the kernels of a
 GuardedTape's paths, each in an adapter to a loop kernel of one iteration. The flat functions take all arguments concatenated in x, and
-return all results concatenated in `out`; a plan has the offset of each, and constants have their own addresses. Nothing is written on
+return all results concatenated in `out`; a plan has the place of each, and constants have their own addresses. Nothing is written on
 failure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
+
+import numpy as np
 
 from ....ir.instruction import FLOAT_SCALAR, Operand, ValueType
 from ...jit.shared_function import SharedFunction
@@ -21,16 +24,7 @@ from ...llvm.memory import Array, Layout, Location, Struct
 from ...llvm.values import F64, I32, I64, PTR, Value, constant, convert, select
 from ..call_frame import CALL_FRAME, frame_words, input_word, widened
 from ..callees.dispatch_loop import DISPATCH, RUN_DECIDED
-from ..python_api import (
-    CALL_ONE_ARGUMENT,
-    FLOAT_FROM_DOUBLE,
-    LONG_FROM_LONG,
-    METH_NOARGS,
-    MOST_ARGUMENTS,
-    RELEASE_OBJECT,
-    Reader,
-    call_without_lock,
-)  # fmt: skip
+from ..python_api import MOST_ARGUMENTS, call_without_lock
 from ..status import AGAIN, FAILURE, KEPT, PENDING, REFUSED
 from . import python_entry as entry
 from .c_entry import (
@@ -64,10 +58,9 @@ CLOCK = Layout.of_words(time=I64, last=PTR)
 DATA = Layout.of_words(plan=PTR, constants=PTR, id=I64, callback=PTR)
 PLAN_WORD, CONSTANTS_WORD, DATA_ID, DATA_CALLBACK = DATA.words()
 
-# After it, for each input: whether it is a constant, and its constant number or else its offset in x, in bytes; for each output its offset
-# in `out`. A value with its own address has the offset OWN_PLACE.
-PLAN = Layout.of_words(call=PTR, n=I64, m=I64, inputs=I64, outputs=I64)
-OWN_PLACE = -1
+# After it, for each of `count` addresses: in what memory it is, and its offset there in bytes; or CONSTANT, and the constant's number.
+PLAN = Layout.of_words(call=PTR, n=I64, m=I64, count=I64)
+IN_X, IN_OUT, OWN_PLACE, CONSTANT = range(4)
 
 FRAME_WORDS = frame_words(1, 0)
 
@@ -168,23 +161,16 @@ def _check_places(f: Function, x: Value, n: Value, out: Value, m: Value) -> None
 
 def run_plan(f: Function, plan: Struct, data: Struct, x: Value, out: Value, own: Value) -> Value:
     """Run the call that a plan describes, and return its code; `own` is the address for the value that has one."""
-    inputs, places = plan["inputs"], Array(plan.behind(), I64)
-    constants = Array(data.location("constants").load_atomic(), PTR)
-    addresses = f.array(PTR, MOST_ARGUMENTS)
-    with f.loop(0, inputs) as k:
-        place = places[k * 2 + 1]
-        with f.if_(places[k * 2] != 0):
+    places, constants = Array(plan.behind(), I64), Array(data.location("constants").load_atomic(), PTR)
+    addresses, memories = f.array(PTR, MOST_ARGUMENTS), f.array(PTR, CONSTANT)
+    memories[IN_X], memories[IN_OUT], memories[OWN_PLACE] = x, out, own
+    with f.loop(0, plan["count"]) as k:
+        memory, place = places[k * 2], places[k * 2 + 1]
+        with f.if_(memory == CONSTANT):
             addresses[k] = constants[place]
         with f.else_():
-            addresses[k] = _moved(x, place)
-    with f.loop(0, plan["outputs"]) as k:
-        place = places[inputs * 2 + k]
-        addresses[inputs + k] = select(place == OWN_PLACE, own, _moved(out, place))
+            addresses[k] = convert("inttoptr", convert("ptrtoint", memories[memory], I64) + place, PTR)
     return f.call(CALL_FUNCTION, addresses.start, plan["call"])
-
-
-def _moved(address: Value, bytes_: Value) -> Value:
-    return convert("inttoptr", convert("ptrtoint", address, I64) + bytes_, PTR)
 
 
 def _plan_of(f: Function, pointer: Value, n: Value, x: Value, m: Value) -> Struct:
@@ -269,35 +255,6 @@ FLAT = SharedFunction("tapediff_flat", _flat, _calls_it)
 FLAT_GRADIENT = SharedFunction("tapediff_flat_gradient", _flat_gradient, _calls_it)
 
 
-# Builtins
-
-
-# The state of a builtin without arguments. After it: the addresses of all inputs and outputs; that of the value, number `value`, is filled
-# in. `handler` is called with the code if there is no value.
-BOUND = Layout.of_words(call=PTR, count=I64, value=I64, handler=PTR)
-
-def _bound(name: str, reader: Reader) -> str:
-    """The builtin without arguments: returns the value, or the handler's result for a code."""
-    f = Function(name, PTR, self=PTR, none=PTR)
-    bound, value = BOUND.at(reader.state_address(f, f.parameters[0])), f.variable(F64)
-    recorded, addresses, call = Array(bound.behind(), PTR), f.array(PTR, MOST_ARGUMENTS), bound["call"]
-    with f.loop(0, bound["count"]) as k:
-        addresses[k] = recorded[k]
-    addresses[bound["value"]] = value.address
-    code = call_without_lock(f, CALL.at(call)["releases_gil"], lambda: f.call(CALL_FUNCTION, addresses.start, call))
-    with f.if_(code == 0):
-        f.return_(f.call(FLOAT_FROM_DOUBLE, value.value))
-    number = f.call(LONG_FROM_LONG, convert("sext", code, I64))
-    answer = f.call(CALL_ONE_ARGUMENT, bound["handler"], number)
-    f.call(RELEASE_OBJECT, number)
-    f.return_(answer)
-    return module_text(f)
-
-
-_BOUND = {
-    reader: SharedFunction(name, lambda name=name, reader=reader: _bound(name, reader), _calls_it)
-    for name, reader in (("tapediff_bound_call", entry.BY_LAYOUT), ("tapediff_portable_bound_call", entry.BY_PROTOCOL))
-}
 def python_builtin(call: int, inputs: Sequence[ValueType], outputs: Sequence[ValueType], keeps: object) -> Callable[..., Operand]:
     """A builtin of inputs and of arrays for the outputs, as Kernel.call. It returns an int after a failure.
 
@@ -310,15 +267,12 @@ def python_builtin(call: int, inputs: Sequence[ValueType], outputs: Sequence[Val
     return entry.callable_of(AS_KERNEL.address, call, *types, keeps, returns_value=returns_value)
 
 
-def bound_builtin(
-    call: int, addresses: list[int], value: int, handler: Callable[[int], Operand], keeps: tuple[object, ...]
-) -> Callable[[], Operand]:
-    """A builtin without arguments: calls with these addresses and returns output `value`, or the result of `handler(code)`.
+def plan_words(call: int, sizes: tuple[int, int], places: Sequence[tuple[int, int]]) -> np.ndarray:
+    """The words of a PLAN.
 
     Args:
         call: the address of a CALL.
-        addresses: those of inputs and outputs; that of output `value` is not used.
-        keeps: objects to keep alive.
+        sizes: of x and out.
+        places: of the inputs and outputs.
     """
-    words = [call, len(addresses), value, id(handler), *addresses]
-    return entry.builtin_of(_BOUND, METH_NOARGS, words, (*keeps, handler))
+    return np.array([call, *sizes, len(places), *chain(*places)], np.int64)

@@ -25,6 +25,7 @@ from ...llvm.memory import Array, Layout, Struct
 from ...llvm.values import F64, I1, I32, I64, PTR, Value, convert, select
 from ..python_api import (
     ARRAY_OBJECT,
+    CALL_ONE_ARGUMENT,
     COMPLEX_FROM_DOUBLES,
     CONSTANT_OBJECT,
     DESCRIPTION_MASK,
@@ -35,6 +36,7 @@ from ..python_api import (
     METH_FASTCALL,
     MOST_ARGUMENTS,
     READABLE,
+    RELEASE_OBJECT,
     WRITEABLE,
     Reader,
     builtin,
@@ -45,9 +47,9 @@ from ..status import FAILURE, MOST_COMPARED, OVERLAP, REFUSED
 from ..workspaces import KERNEL_STATE, SLOT_COUNT
 from .portable_entry import BY_PROTOCOL, format_of
 
-# The state of a kernel, with the numbers of its arguments. After it: the specifications of inputs and outputs, each followed by its
-# extents.
-ENTRY_STATE = KERNEL_STATE.followed_by(inputs=I64, outputs=I64, returns_value=I64, releases_gil=I64)
+# The state of a kernel, with the numbers of its arguments. If `handler` is not null, that Python function is called with the status of a
+# failure, and its result is returned. After it: the specifications of inputs and outputs, each followed by its extents.
+ENTRY_STATE = KERNEL_STATE.followed_by(inputs=I64, outputs=I64, returns_value=I64, releases_gil=I64, handler=PTR)
 SPECIFICATION = Layout.of_words(dtype=PTR, ndim=I64, flags=I64, bytes=I64, format=I64, may_be_constant=I64)
 RELEASES_GIL = ENTRY_STATE.word("releases_gil")
 
@@ -132,7 +134,8 @@ def builtin_of(functions: dict[Reader, SharedFunction], flags: int, numbers: Seq
 
 
 def callable_of(
-    kernel: int, constants: int, inputs: Sequence[ValueType], written: Sequence[ValueType], keeps: object, *, returns_value: bool = True
+    kernel: int, constants: int, inputs: Sequence[ValueType], written: Sequence[ValueType], keeps: object, *, returns_value: bool = True,
+    handler: Callable[[int], Operand] | None = None,
 ) -> Callable[..., Operand]:
     """The same for a function in the form of a kernel.
 
@@ -141,10 +144,12 @@ def callable_of(
         constants: an address for it.
         keeps: an object to keep alive.
         returns_value: its first output is a number, which is returned.
+        handler: see ENTRY_STATE.
     """
     specifications = [*(specification(t, False) for t in inputs), *(specification(t, True) for t in written)]
-    state = [kernel, constants, *[0] * SLOT_COUNT, len(inputs), len(written), int(returns_value), 0, *chain(*specifications)]
-    return callable_for(words(state, keeps))
+    asked = 0 if handler is None else id(handler)
+    state = [kernel, constants, *[0] * SLOT_COUNT, len(inputs), len(written), int(returns_value), 0, asked, *chain(*specifications)]
+    return callable_for(words(state, (keeps, handler)))
 
 
 def known_objects() -> dict[str, int]:
@@ -177,7 +182,7 @@ def _text(name: str, reader: Reader) -> str:
         specification.value = _next(wanted)
     overlaps = _overlaps()
     with f.if_(f.call(overlaps.signature, pointers.start, state.pointer, inputs, outputs, returns_value)):
-        _return_status(f, OVERLAP)
+        _return_status(f, state, OVERLAP)
     given, results = pointers.start, pointers.address(inputs)
     status = call_without_lock(
         f, state["releases_gil"],
@@ -185,17 +190,21 @@ def _text(name: str, reader: Reader) -> str:
     )  # fmt: skip
     with f.if_(status == 0):
         f.return_(f.call(FLOAT_FROM_DOUBLE, value.value))
-    with f.if_(status.below(FAILURE)):
+    with f.if_(status.below(FAILURE) & state["handler"].is_null()):
         f.return_(f.call(COMPLEX_FROM_DOUBLES, convert("sitofp", status, F64), report["outcome"]))
-    _return_status(f, status)
+    _return_status(f, state, status)
     refused.here()
-    _return_status(f, REFUSED)
+    _return_status(f, state, REFUSED)
     return module_text(overlaps, f)
 
 
-def _return_status(f: Function, status: Value | int) -> None:
-    wide = convert("sext", status, I64) if isinstance(status, Value) else status
-    f.return_(f.call(LONG_FROM_LONG, wide))
+def _return_status(f: Function, state: Struct, status: Value | int) -> None:
+    number = f.call(LONG_FROM_LONG, convert("sext", status, I64) if isinstance(status, Value) else status)
+    with f.if_(state["handler"].is_null()):
+        f.return_(number)
+    answer = f.call(CALL_ONE_ARGUMENT, state["handler"], number)
+    f.call(RELEASE_OBJECT, number)
+    f.return_(answer)
 
 
 def _next(specification: Struct) -> Value:
