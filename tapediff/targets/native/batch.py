@@ -68,10 +68,9 @@ class Job:
         self.words = np.zeros(len(batch_rows.JOB.words()), np.int64)
         self._run, self._failure, self._args = run, failure, (*arrays, rows, int(self.words.ctypes.data))
 
-    @property
-    def is_refused(self) -> bool:
-        """True if native code cannot read or write the arrays as they are. Asked before the first rows are offered."""
-        return bool(self._run(*self._args))
+    def check(self) -> int:
+        """Check the arrays, before the first rows are offered. Returns REFUSED if native code cannot read or write them as they are."""
+        return self._run(*self._args)
 
     def begin(self, first: int, stop: int, threads: int) -> None:
         """Offer the rows from `first` to `stop`."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...compiler.runtime.call_frame import widened
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.containers import is_container, structured
 from ...ir.instruction import FLOAT_SCALAR, Operand, Tree, ValueType
@@ -37,7 +38,10 @@ def run_batch(tape: Owner, args: tuple[Tree, ...], argnums: Tree, out: Out, thre
     if known is not None:
         calls, arrays, rows = known
         outs = out if out is None or kind is int else [out[0], *out[1]]
-        found = calls.run(arrays, rows, outs, threads, (tape, args, argnums))
+        try:
+            found = calls.run(arrays, rows, outs, threads, (tape, args, argnums))
+        except OtherResults:
+            found = None
         if found is not None:
             return calls.nested(found)
     if len(args) == 1 and argnums == 0 and not is_container(args[0]):
@@ -56,8 +60,11 @@ def run_values(tape: Owner, args: tuple[Tree, ...], out: Out, threads: int | Non
     known = known_calls(tape, args, None, out is not None)
     if known is not None:
         calls, arrays, rows = known
-        # `out` is written at the end, as a row may fail.
-        found = calls.run(arrays, rows, None, threads, (tape, args, None))
+        try:
+            # `out` is written at the end, as a row may fail.
+            found = calls.run(arrays, rows, None, threads, (tape, args, None))
+        except OtherResults:
+            found = None
         if found is not None:
             return calls.nested(found if outs is None else put(found, outs))
     arguments = row_arguments(args[0], args[1:])
@@ -117,9 +124,9 @@ def _on_tape(
     calls = RowCalls(compiled_call(tape, kind), arguments, tape if kind.wrt == (0,) else None)
     check_out(outs, _of_rows(arguments.rows, calls.call.outputs), True)
     # Of batch_values, results are written at the end, as a row may fail.
-    failures, found = calls.run_many([a.array for a in arguments], arguments.rows, None if numbers is None else outs, threads, at)
-    if failures:
-        raise_first(failures)
+    found = calls.run([a.array for a in arguments], arguments.rows, None if numbers is None else outs, threads, at)
+    assert found is not None, "the calls are for these types"
+    found = calls.in_own_types(found)
     return Answer(put(found, outs) if outs is not None and numbers is None else found, tape.tape.returns_tuple, tape.tape.result, calls)
 
 
@@ -192,14 +199,15 @@ def _on_paths(
 def _natively(calls: RowCalls, arguments: RowArguments, first: int, results: Results, threads: int | None, at: At) -> int:
     """Compute the rows from `first` on; returns the first one that has results of other types, or their number."""
     arrays = [a.array[first:] if a.per_row else a.array for a in arguments]
-    failures, found = calls.run_many(arrays, arguments.rows - first, None, threads, at, first)
-    failures = [failure._replace(row=first + failure.row) for failure in failures]
-    failure = min(failures, key=lambda failure: failure.row, default=Failure(arguments.rows, None))
-    if failures and not isinstance(failure.raised, OtherResults):
-        raise_first(failures)
+    stop = arguments.rows
+    found = [np.empty((stop - first, *t.shape), widened(t).dtype) for t in calls.call.outputs]
+    try:
+        calls.run(arrays, stop - first, found, threads, at, first)
+    except OtherResults as raised:
+        stop = raised.row  # type: ignore[attr-defined]  # see raise_first
     for result, array in zip(results, found):
-        result[first : failure.row] = array[: failure.row - first]
-    return failure.row
+        result[first:stop] = array[: stop - first]
+    return stop
 
 
 def _paths_calls(tape: Owner, arguments: RowArguments, numbers: Numbers | None, results: Results) -> RowCalls | None:

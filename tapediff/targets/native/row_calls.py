@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Hashable, Sequence
+from operator import is_
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,7 +26,6 @@ from ..tapes.row_blocks import block_kernel, rows_of_block
 from . import batch
 from .addressed_call import AddressedCall
 from .batch import Failure, Job, check_threads, raise_first, run_timed
-from .errors import OtherResults
 from .owner import KernelOwner, Owner
 from .row_arguments import RowArguments, Rows, row_arguments
 from .signature import completed, kind_of_rows
@@ -71,84 +71,69 @@ class RowCalls:
         self.tape, self._batch_seconds, self._lock = tape if may_use_blocks else None, 0.0, new_lock()
 
     def run(
-        self, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, at: At
+        self, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, at: At, first: int = 0
     ) -> Sequence[np.ndarray] | None:
-        """The results of all rows, in `outs` or new arrays; None if arrays or results are unusual.
-
-        Raises:
-            The exception of the first row that fails.
-        """
-        row_seconds = self.row_seconds
-        is_short = rows * row_seconds < batch.WAKING or (rows <= UNTIMED and row_seconds == math.inf)
-        if not rows or not is_short or (threads is not None and (type(threads) is not int or threads != 1)):
-            return self._run_checked(arrays, rows, outs, threads, at)
-        targets = [np.empty((rows, *shape), dtype) for shape, dtype in self._outputs] if outs is None else outs
-        asked, started = self.call.asked, time.perf_counter()
-        code = self._run(*arrays, *targets, rows, 0)
-        if code:
-            return self._after(code, arrays, rows, outs, threads, at)
-        seconds = time.perf_counter() - started
-        if self.call.asked == asked:
-            self.row_seconds = seconds / rows
-        if self.tape is not None:
-            self._use_blocks(self.tape, seconds, arrays[0])
-        return targets  # type: ignore[return-value]  # the builtin has checked `outs`
-
-    def _after(
-        self, code: int, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, at: At
-    ) -> Sequence[np.ndarray] | None:
-        """`run` after the builtin has returned this code, not 0."""
-        if code > 0:
-            return _raised([self._failure(code, at)])
-        if outs is None:
-            return self._run_checked(arrays, rows, outs, threads, at)
-        # Where the kernel cannot write to `outs`, copies do.
-        found = self.run(arrays, rows, None, threads, at)
-        return None if found is None else put(found, outs)
-
-    def _run_checked(
-        self, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, at: At
-    ) -> Sequence[np.ndarray] | None:
-        """`run` with threads."""
-        for array, (shape, dtype), per_row in zip(arrays, self.types, self.per_row):
-            if type(array) is not np.ndarray or array.dtype != dtype or array.shape != ((rows, *shape) if per_row else shape):
-                return None
-        if not rows:
-            return None
-        failures, found = self.run_many(arrays, rows, outs, check_threads(threads), at)
-        return _raised(failures) if failures else found
-
-    def run_many(
-        self, arrays: Sequence[np.ndarray], rows: int, outs: Sequence[Operand] | None, threads: int | None, at: At, first: int = 0
-    ) -> tuple[list[Failure], Sequence[np.ndarray]]:
-        """Share rows with threads; returns the failures, among them that of the first failed row, and the results.
+        """The results of all rows, in `outs` or new arrays; None if the arrays are of other types.
 
         Args:
             first: the number in the batch of the first of these rows.
+
+        Raises:
+            The exception of the first row that fails. Rows before it are computed.
         """
-        inputs = [
-            a if a.dtype == dtype and a.flags.carray else np.require(a, dtype, ["C", "A"]) for a, (_, dtype) in zip(arrays, self._inputs)
-        ]
+        row_seconds = self.row_seconds
+        is_short = rows * row_seconds < batch.WAKING or (rows <= UNTIMED and row_seconds == math.inf)
         targets: Sequence[Operand] = [np.empty((rows, *shape), dtype) for shape, dtype in self._outputs] if outs is None else outs
         asked, started = self.call.asked, time.perf_counter()
-        job = Job(self._run, [*inputs, *targets], rows, lambda code: self._failure(code, at, first))
-        if outs is not None and job.is_refused:
-            failures, found = self.run_many(inputs, rows, None, threads, at, first)
-            return failures, found if failures else put(found, outs)
-        failures = run_timed(job, threads)
-        if not failures and threads is None:
-            self.row_seconds = job.row_seconds if self.call.asked == asked else math.inf
-        if not failures and self.tape is not None:
-            self._use_blocks(self.tape, time.perf_counter() - started, inputs[0])
-        # Kernels compute float32 in float64.
-        return failures, [a if a.dtype == dtype else a.astype(dtype) for a, (_, dtype) in zip(targets, self.call.outputs)]
+        if is_short and rows and (threads is None or (type(threads) is int and threads == 1)):
+            code = self._run(*arrays, *targets, rows, 0)
+            if code > 0:
+                raise_first([self._failure(code, at, first)])
+            row_seconds = (time.perf_counter() - started) / rows
+        else:
+            job = self._job(arrays, targets, rows, at, first)
+            code = job.check()
+            failures = [] if code else run_timed(job, check_threads(threads))
+            if failures:
+                raise_first(failures)
+            row_seconds = job.row_seconds if rows and threads is None else row_seconds
+        if code:
+            return self._run_copies(arrays, rows, outs, threads, at, first)
+        if self.call.asked == asked:
+            self.row_seconds = row_seconds
+        if self.tape is not None:
+            self._use_blocks(self.tape, time.perf_counter() - started, arrays[0])
+        return targets
+
+    def _job(self, arrays: Sequence[Tree], targets: Sequence[Operand], rows: int, at: At, first: int) -> Job:
+        return Job(self._run, [*arrays, *targets], rows, lambda code: self._failure(code, at, first))
+
+    def _run_copies(
+        self, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, at: At, first: int
+    ) -> Sequence[np.ndarray] | None:
+        """`run` with copies of arrays that the kernel cannot read, or else write to, as they are."""
+        for array, (shape, dtype), (_, read), per_row in zip(arrays, self.types, self._inputs, self.per_row):
+            fits = type(array) is np.ndarray and array.dtype in (dtype, read) and array.shape == ((rows, *shape) if per_row else shape)
+            if not fits:
+                return None
+        inputs = [np.require(a, dtype, ["C", "A"]) for a, (_, dtype) in zip(arrays, self._inputs)]
+        if not all(map(is_, inputs, arrays)):
+            return self.run(inputs, rows, outs, threads, at, first)
+        found = None if outs is None else self.run(inputs, rows, None, threads, at, first)
+        if found is None or outs is None:
+            raise_first([Failure(first, None)])  # another thread has changed an array's shape
+        return put(self.in_own_types(found), outs)
+
+    def in_own_types(self, found: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Results of kernels, which compute float32 in float64."""
+        return [a if a.dtype == dtype else a.astype(dtype) for a, (_, dtype) in zip(found, self.call.outputs)]
 
     def _failure(self, code: int, at: At, first: int = 0) -> Failure:
         """The failure of a code of the builtin in this thread, where row 0 is that number of the batch."""
         row, low = divmod(code, 256)
         if code < 0:
-            return Failure(0, None)  # another thread has changed an array's shape
-        return Failure(row, self.call.taken(low - 256 if low > 127 else low) or _again(*at, first + row))
+            return Failure(first, None)  # another thread has changed an array's shape
+        return Failure(first + row, self.call.taken(low - 256 if low > 127 else low) or _again(*at, first + row))
 
     def _use_blocks(self, tape: KernelOwner, seconds: float, points: np.ndarray) -> None:
         """Add the time of a batch; from a total that makes it worthwhile, several rows are computed at once."""
@@ -168,12 +153,6 @@ class RowCalls:
         made = without_collections(lambda: block_kernel(tape.tape, count, points, by_rows))
         if made is not None:
             self.call.use_blocks(made, count)
-
-
-def _raised(failures: list[Failure]) -> None:
-    """Raise the exception of the first failed row, unless that has results of other types."""
-    if not isinstance(min(failures, key=lambda failure: failure.row).raised, OtherResults):
-        raise_first(failures)
 
 
 def put(found: Sequence[np.ndarray], outs: Sequence[Operand]) -> list[np.ndarray]:
@@ -233,14 +212,15 @@ class KnownRows(NamedTuple):
 
 
 def known_calls(tape: Owner, args: tuple[Tree, ...], argnums: Tree, has_out: bool) -> tuple[RowCalls, Sequence[Tree], int] | None:
-    """The calls for a batch like one before, its arrays, and the number of rows."""
+    """The calls for a batch like one before, its arrays, and the number of rows, of which there are some."""
     native = tape._native
     known = None if native is None else native.rows.get(_key(args, argnums))
     leaves = None if known is None else known.leaves_of(args)
     if known is None or leaves is None or (has_out and not known.takes_out):
         return None
     one = leaves[known.with_rows]
-    return (known.calls, leaves, len(one)) if type(one) is np.ndarray and one.ndim else None
+    rows = len(one) if type(one) is np.ndarray and one.ndim else 0
+    return (known.calls, leaves, rows) if rows else None
 
 
 def _key(args: tuple[Tree, ...], argnums: Tree) -> Hashable:
