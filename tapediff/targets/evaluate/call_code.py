@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -56,6 +56,10 @@ class GuardValue(NamedTuple):
     """Returned if no kernel was found after the user's guard was called: the guard's value."""
 
     value: Tree
+
+
+# A kernel, which returns a float if it succeeds; or kernels by the value of the user's guard, a CallsUnderGuard.
+Kernels: TypeAlias = Any
 
 
 class Result(NamedTuple):
@@ -96,13 +100,12 @@ class KernelType(NamedTuple):
 
 
 def direct_call(
-    kernel: Callable[..., Tree], type_: KernelType, places: Places, forms: Sequence[TreeDef], out: TreeDef | None, result: Result,
+    kernel: Kernels, type_: KernelType, places: Places, forms: Sequence[TreeDef], out: TreeDef | None, result: Result,
     guard: Callable[[tuple[Tree, ...]], Tree] | None = None,
 ) -> Callable[[tuple[Tree, ...]], Tree]:  # fmt: skip
     """Make a function of the tuple of arguments that calls a kernel. It returns None if an argument has another form or the kernel fails.
 
     Args:
-        kernel: returns a float if it succeeds. With `guard`: maps the guard's value to such a kernel, or None.
         forms: the structure of each argument. Leaves go to the kernel, through the leaf's `keys` if that is a function.
         out: the structure of one more argument, which holds arrays for the last outputs.
         result: what it returns.
@@ -136,6 +139,25 @@ def direct_call(
     return writer.function(lines, kernel, guard)
 
 
+def call_under_guard(
+    kernels: Kernels, guard: Callable[..., Tree], seen: Callable[[Tree], Tree], inputs: int, outputs: int
+) -> Callable[..., Tree]:
+    """Make a function of this many inputs, and of arrays for this many outputs, that calls a kernel. It returns a float, or as direct_call.
+
+    Args:
+        guard: the user's.
+        seen: an argument as the guard gets it, if that is no array.
+    """
+    writer, views = _Writer(inputs + outputs), list[str]()
+    for name in writer.names[:inputs]:
+        # Most often an array.
+        views += [f"if type({name}) is ndarray:", f"    v{name} = {name}[...]", f"    v{name}.setflags(False)"]
+        views += ["else:", f"    v{name} = {writer.constant(seen)}({name})"]
+    primals = ", ".join(f"v{name}" for name in writer.names[:inputs])
+    status = _GUARDED.format(call=f"({', '.join(writer.names)})", primals=primals)
+    return writer.function([*views, *status.split("\n"), "return status"], kernels, guard, given="*args")
+
+
 def leaves_of(forms: Sequence[TreeDef]) -> Callable[[tuple[Tree, ...]], tuple[Tree, ...] | None]:
     """Make a function from the tuple of arguments to their leaves; it returns None if they have another form."""
     writer, leaves = _Writer(len(forms)), list[str]()
@@ -147,7 +169,7 @@ def leaves_of(forms: Sequence[TreeDef]) -> Callable[[tuple[Tree, ...]], tuple[Tr
 _TEXT = """\
 def make(kernel, guard, constants):
     ({constants}) = constants
-    def direct(args):
+    def direct({given}):
         try:
             {take}
         except Exception:
@@ -160,9 +182,11 @@ _UNGUARDED = """\
 status = kernel{call}
 if type(status) is not float: return missed(status)"""
 
+# True, False and None are singletons: comparing identity needs no lookup.
 _GUARDED = """\
 value = guard({primals})
-run = kernel(value)
+known, run = kernel.last
+if value is not known: run = kernel.under(value)
 if run is None: return GuardValue(value)
 status = run{call}
 if type(status) is not float: return missed(status) or GuardValue(value)"""
@@ -215,11 +239,11 @@ class _Writer:
         self._others: list[str] = []
 
     def function(
-        self, answer: Sequence[str], kernel: Callable[..., Tree] | None = None, guard: Callable[..., Tree] | None = None
-    ) -> Callable[[tuple[Tree, ...]], Tree]:
+        self, answer: Sequence[str], kernel: Kernels = None, guard: Callable[..., Tree] | None = None, given: str = "args"
+    ) -> Callable[..., Tree]:
         """Make the function: the lines, then those that answer."""
         constants = "".join(f"c{k}, " for k in range(len(self.constants)))
-        text = _TEXT.format(constants=constants, take="\n            ".join(self.lines), answer="\n        ".join(answer))
+        text = _TEXT.format(constants=constants, given=given, take="\n            ".join(self.lines), answer="\n        ".join(answer))
         return _maker(text)(kernel, guard, self.constants)
 
     def constant(self, value: Tree) -> str:

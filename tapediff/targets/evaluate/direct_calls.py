@@ -24,6 +24,7 @@ from .call_code import (
     NUMPY_SCALAR,
     PYTHON_FLOAT,
     GuardValue,
+    Kernels,
     KernelType,
     Places,
     Result,
@@ -52,7 +53,7 @@ class DirectKernel(NamedTuple):
     """The kernel that answered a call, and the form of the call.
 
     Attributes:
-        run: called with inputs and outputs, as Kernel.call. With `guard`: maps the guard's value to such a function, or None.
+        run: called with inputs and outputs, as Kernel.call. With `guard`: such functions by the guard's value.
         kernel: the kernel to run, or one with the same inputs and outputs.
         forms: the form of each argument.
         inputs: the number of inputs, which tangents and cotangents follow.
@@ -60,7 +61,7 @@ class DirectKernel(NamedTuple):
         alike: by the number of an output that `run` writes, the number of the input that has its shape, if that differs between calls.
     """
 
-    run: Callable[..., Tree]
+    run: Kernels
     kernel: Kernel
     forms: tuple[TreeDef, ...]
     inputs: int

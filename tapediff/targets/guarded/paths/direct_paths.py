@@ -10,15 +10,16 @@ from weakref import WeakValueDictionary
 
 from ....ir.instruction import Tree
 from ...compiled_tape import Key
+from ...evaluate.call_code import call_under_guard
 from ...evaluate.direct_calls import DirectKernel, NoForm
 from ...tapes.operator_tapes import Operator
-from ..keyed_call import GuardedFunction, KeyedCall, forms_of
+from ..keyed_call import GuardedFunction, KeyedCall, for_guard, forms_of
 from ..policy import Policy
 from ..staleness import StalenessCheck
 from ..tape_cache import TapeCache
 from ..variant import Variant
 from .sized_calls import sized
-from .under_guard import CallsUnderGuard, DirectRun, fast_under
+from .under_guard import CallsUnderGuard, DirectRun
 
 
 class DirectPaths:
@@ -52,7 +53,9 @@ class DirectPaths:
             if call.bound.plain is None:
                 return found
             return sized(found, call, self._function.sizes.calls_like(call.bound.plain), key if type(key) is tuple else ())
-        return DirectKernel(self._under_guard(call, variant, key).under, kernel, forms, count, self._function.value_of_guard)
+        if call.bound.plain is not None:
+            raise NoForm
+        return DirectKernel(self._under_guard(call, variant, key), kernel, forms, count, self._function.value_of_guard)
 
     def answers(self, variant: Variant) -> bool:
         """True if the next calls may go straight to the kernels of this tape, and are not replayed."""
@@ -63,7 +66,8 @@ class DirectPaths:
         """The function for the fast path of calls like this one."""
         if self._function.guard is None:
             return self._run(call, variant, key).run
-        return fast_under(self._function.guard, self._under_guard(call, variant, key), len(call.args), outputs=0 if key is None else 1)
+        under, guard = self._under_guard(call, variant, key), self._function.guard
+        return call_under_guard(under, guard, for_guard, len(call.args), outputs=0 if key is None else 1)
 
     def _run(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> DirectRun:
         """The kernels of one operator, for calls of this kind; `alone`: of this tape only."""

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ....compiler.runtime.status import PENDING, REFUSED
-from ....ir.instruction import Tree, UserFunction
-from ...evaluate.call_code import GuardValue
-from ..keyed_call import for_guard
+from ....ir.instruction import Tree
 
 if TYPE_CHECKING:
     from ...native.paths import PathsCall
@@ -70,43 +67,3 @@ class CallsUnderGuard:
             return None
         self.last = value, known.run
         return known.run
-
-
-def fast_under(guard: UserFunction, calls: CallsUnderGuard, inputs: int, outputs: int) -> Callable[..., Tree]:
-    """A fast path (see FastPath) that evaluates the user's guard first. Takes this many arguments, then arrays for this many outputs."""
-    names = [f"a{k}" for k in range(inputs)]
-    views = [_VIEW.format(name=name) for name in names]
-    arguments = ", ".join([*names, *(f"o{k}" for k in range(outputs))])
-    seen = ", ".join(f"v{name}" for name in names)
-    text = _UNDER_GUARD.format(count=inputs + outputs, arguments=arguments, views="".join(views), seen=seen)
-    made: dict[str, Callable[..., Callable[..., Tree]]] = {}
-    exec(compile(text, "<call under a guard of tapediff>", "exec"), dict(_NAMES), made)
-    return made["make"](guard, calls)
-
-
-# Most often an array; see for_guard.
-_VIEW = """\
-        if type({name}) is ndarray:
-            v{name} = {name}[...]
-            v{name}.setflags(False)
-        else:
-            v{name} = for_guard({name})
-"""
-
-# True, False and None are singletons: comparing identity needs no lookup.
-_UNDER_GUARD = """\
-def make(guard, calls):
-    def run(*arrays):
-        if len(arrays) != {count}: return REFUSED
-        ({arguments},) = arrays
-{views}        value = guard({seen})
-        known, kernels = calls.last
-        if value is not known: kernels = calls.under(value)
-        if kernels is not None:
-            status = kernels({arguments})
-            if type(status) is float or status == PENDING: return status
-        return GuardValue(value)
-    return run
-"""
-
-_NAMES = {"ndarray": np.ndarray, "for_guard": for_guard, "GuardValue": GuardValue, "PENDING": PENDING, "REFUSED": REFUSED}
