@@ -18,7 +18,7 @@ from ..jit.shared_function import SharedFunction
 from ..jit.toolchain import toolchain
 from ..llvm.builder import VOID, Exit, Function, external
 from ..llvm.memory import Array, Layout, Struct
-from ..llvm.values import F64, I32, I64, PTR, Value
+from ..llvm.values import F64, I32, I64, PTR, Value, select
 
 # The `self` of a builtin function, here an array of words.
 ARRAY_OBJECT = Layout(type=(8, PTR), data=(16, PTR), ndim=(24, I32), extents=(32, PTR), dtype=(56, PTR), flags=(64, I32))
@@ -36,6 +36,9 @@ READABLE = 0x0001 | 0x0100  # C-contiguous, aligned
 WRITEABLE = 0x0400
 
 METH_FASTCALL, METH_NOARGS = 0x80, 0x04
+
+# In the place of an extent.
+ROWS = -1
 
 FLOAT_FROM_DOUBLE = external("PyFloat_FromDouble", PTR, F64)
 LONG_FROM_LONG = external("PyLong_FromLong", PTR, I64)
@@ -84,19 +87,20 @@ class Reader:
         bound: makes the `self` of a builtin function from the state of a kernel, which it keeps alive.
         state_address: emits the address of the state in `self`.
         checked_address: emits the address of an argument's numbers. Takes the exit for a mismatch, all arguments, the number of this one,
-            its SPECIFICATION, and whether it is an input.
+            its SPECIFICATION, whether it is an input, and the number of rows of a batch.
     """
 
     bound: Callable[[np.ndarray], object]
     state_address: Callable[[Function, Value], Value]
-    checked_address: Callable[[Exit, Value, Value, Struct, Value], Value]
+    checked_address: Callable[[Exit, Value, Value, Struct, Value, Value | None], Value]
 
 
-def check_extents(refused: Exit, extents: Array, wanted: Struct, ndim: Value) -> None:
-    """Leave unless the extents equal those after the specification."""
+def check_extents(refused: Exit, extents: Array, wanted: Struct, ndim: Value, rows: Value | None) -> None:
+    """Leave unless the extents equal those after the specification, where ROWS stands for the number of rows."""
     expected = Array(wanted.behind(), I64)
     with refused.function.loop(0, ndim) as d:
-        refused.leave_if(extents[d] != expected[d])
+        extent = expected[d] if rows is None else select(expected[d] == ROWS, rows, expected[d])
+        refused.leave_if(extents[d] != extent)
 
 
 class MethodDefinition(ctypes.Structure):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Hashable, Sequence
 from operator import is_
+from time import perf_counter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -62,8 +62,8 @@ class RowCalls:
         self.call, self.row_seconds = call, math.inf
         self.types, self.per_row = [a.type for a in arguments], [a.per_row for a in arguments]
         inputs, outputs = list(map(widened, call.inputs)), list(map(widened, call.outputs))
-        specified = [_specified(type_, per_row, False) for type_, per_row in zip(inputs, self.per_row)]
-        specified += [_specified(type_, True, True) for type_ in outputs]
+        specified = [python_entry.specification(t, False, per_row=per_row) for t, per_row in zip(inputs, self.per_row)]
+        specified += [python_entry.specification(t, True, per_row=True) for t in outputs]
         # Tuples, which Python unpacks in half the time.
         self._inputs, self._outputs = [(t.shape, t.dtype) for t in inputs], [(t.shape, t.dtype) for t in outputs]
         self._run = batch_rows.batch_builtin(call.address, len(self._inputs), specified, call)
@@ -84,12 +84,12 @@ class RowCalls:
         row_seconds = self.row_seconds
         is_short = rows * row_seconds < batch.WAKING or (rows <= UNTIMED and row_seconds == math.inf)
         targets: Sequence[Operand] = [np.empty((rows, *shape), dtype) for shape, dtype in self._outputs] if outs is None else outs
-        asked, started = self.call.asked, time.perf_counter()
+        asked, started = self.call.asked, perf_counter()
         if is_short and rows and (threads is None or (type(threads) is int and threads == 1)):
             code = self._run(*arrays, *targets, rows, 0)
             if code > 0:
                 raise_first([self._failure(code, at, first)])
-            row_seconds = (time.perf_counter() - started) / rows
+            row_seconds = (perf_counter() - started) / rows
         else:
             job = self._job(arrays, targets, rows, at, first)
             code = job.check()
@@ -102,7 +102,7 @@ class RowCalls:
         if self.call.asked == asked:
             self.row_seconds = row_seconds
         if self.tape is not None:
-            self._use_blocks(self.tape, time.perf_counter() - started, arrays[0])
+            self._use_blocks(self.tape, perf_counter() - started, arrays[0])
         return targets
 
     def _job(self, arrays: Sequence[Tree], targets: Sequence[Operand], rows: int, at: At, first: int) -> Job:
@@ -164,12 +164,6 @@ def put(found: Sequence[np.ndarray], outs: Sequence[Operand]) -> list[np.ndarray
     for out, array in zip(outs, found):
         out[...] = array
     return list(outs)
-
-
-def _specified(type_: ValueType, per_row: bool, written: bool) -> tuple[int, list[int]]:
-    """The stride between rows in bytes, and the specification of an argument."""
-    rows = ValueType((0, *type_.shape), type_.dtype) if per_row else type_
-    return (type_.size * type_.dtype.itemsize if per_row else 0), python_entry.specification(rows, written=written)
 
 
 def _again(tape: Owner, args: tuple[Tree, ...], argnums: Tree, row: int) -> BaseException | None:

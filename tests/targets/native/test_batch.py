@@ -82,6 +82,18 @@ def test_results_go_where_they_are_wanted():
     assert np.array_equal(fresh[1], gradients)
 
 
+@pytest.mark.parametrize("make", [lambda f: td.compile(f, np.ones(0)), td.GuardedTape], ids=["compiled", "guarded"])
+@THREADS
+def test_points_may_be_empty(make, threads):
+    """Rows of no numbers have a value each; in the first batch, and in those that are known."""
+    tape, X, out = make(lambda x: np.sum(x) + 1.0), np.ones((20, 0)), (np.zeros(20), np.zeros((20, 0)))
+    for given in (None, out, None, out):
+        values, gradients = tape.batch(X, threads=threads, out=given)
+        assert np.array_equal(values, np.ones(20))
+        assert gradients.shape == (20, 0)
+        assert np.array_equal(tape.batch_values(X, threads=threads), np.ones(20))
+
+
 def test_points_may_have_any_shape_and_layout():
     """Matrices and numbers as rows; lists, integers, float32 and Fortran order are converted."""
     tape = td.compile(lambda a: np.sum(a**2), np.ones((2, 2)))

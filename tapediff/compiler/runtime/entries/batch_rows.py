@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from ....ir.instruction import Operand
 from ...jit.shared_function import SharedFunction
-from ...llvm.builder import Exit, Function, module_text
-from ...llvm.memory import Array, Layout, Location, Struct
+from ...llvm.builder import Function, module_text
+from ...llvm.memory import Array, Layout, Location
 from ...llvm.values import I32, I64, PTR, Value, convert, least
 from ..python_api import LONG_AS_LONG_LONG, LONG_FROM_LONG, METH_FASTCALL, MOST_ARGUMENTS, Reader, call_without_lock
 from ..status import REFUSED
@@ -18,12 +19,8 @@ from .address_call import CALL, CALL_FUNCTION, RUN
 JOB = Layout.of_words(next=I64, step=I64, failed=I64)
 NEXT_ROW, ROWS_AT_A_TIME, FAILED_ROW = JOB.words()
 
-# The state of a builtin. After it, for each input and output: the bytes between rows (0 if all share it), and its specification; a call
-# fills in the number of rows as the first extent.
+# The state of a builtin. After it: the specifications of inputs and outputs.
 BATCH = Layout.of_words(call=PTR, inputs=I64, arguments=I64)
-ARGUMENT = Layout.of_words(stride=I64)
-SPECIFICATION_WORDS = len(entry.SPECIFICATION.words())
-MOST_EXTENTS = 64
 
 
 def _one_by_one() -> Function:
@@ -100,29 +97,17 @@ def _text(name: str, reader: Reader) -> str:
     refused.leave_if(count != arguments + 2)
     rows, shared = (f.call(LONG_AS_LONG_LONG, Array(args, PTR)[arguments + k]) for k in range(2))
     refused.leave_if(rows < 0)
-    addresses, strides, ends = (f.array(I64, MOST_ARGUMENTS) for _ in range(3))
-    recorded = f.variable(PTR, batch.behind())
-    with f.loop(0, arguments) as k:
-        stride = ARGUMENT.at(recorded.value)["stride"]
-        wanted = Array(ARGUMENT.at(recorded.value).behind(), I64)
-        specification = entry.SPECIFICATION.at(wanted.start)
-        length = specification["ndim"] + SPECIFICATION_WORDS
-        strides[k] = stride
-        address = _row_address(refused, reader, args, k, wanted, length, stride != 0, rows, k < batch["inputs"])
-        addresses[k] = convert("ptrtoint", address, I64)
-        ends[k] = addresses[k] + stride * rows
-        with f.if_(stride == 0):
-            ends[k] = addresses[k] + specification["bytes"]
-        recorded.value = wanted.address(length)
-    _refuse_overlaps(refused, addresses, ends, batch)
+    inputs, starts, ends, strides = batch["inputs"], *(f.array(I64, MOST_ARGUMENTS) for _ in range(3))
+    entry.read_arguments(refused, reader, args, arguments, inputs, batch.behind(), starts, ends, rows=rows, strides=strides)
+    entry.leave_if_shared(refused, starts, ends, inputs, arguments, arguments)
 
     def run() -> Value:
         code = f.variable(I32)
         with f.if_(shared == 0):
-            code.value = f.call(each.signature, addresses.start, strides.start, arguments, rows, call, row.address)
+            code.value = f.call(each.signature, starts.start, strides.start, arguments, rows, call, row.address)
         with f.else_():
             job = convert("inttoptr", shared, PTR)
-            code.value = f.call(shared_rows.signature, job, addresses.start, strides.start, arguments, call, row.address)
+            code.value = f.call(shared_rows.signature, job, starts.start, strides.start, arguments, call, row.address)
         return code.value
 
     code = call_without_lock(f, CALL.at(call)["releases_gil"] | shared, run)
@@ -132,26 +117,6 @@ def _text(name: str, reader: Reader) -> str:
     refused.here()
     f.return_(f.call(LONG_FROM_LONG, REFUSED))
     return module_text(one_by_one, each, shared_rows, f)
-
-
-def _refuse_overlaps(refused: Exit, addresses: Array, ends: Array, batch: Struct) -> None:
-    """Leave if writing an output would change another argument."""
-    f = refused.function
-    with f.loop(batch["inputs"], batch["arguments"]) as o, f.loop(0, o) as k:
-        refused.leave_if(addresses[o].below(ends[k]) & addresses[k].below(ends[o]))
-
-
-def _row_address(
-    refused: Exit, reader: Reader, args: Value, k: Value, wanted: Array, length: Value, has_rows: Value, rows: Value, is_input: Value
-) -> Value:
-    """The address of an argument, checked against its specification for this number of rows."""
-    f = refused.function
-    words = f.array(I64, SPECIFICATION_WORDS + MOST_EXTENTS)
-    with f.loop(0, length) as j:
-        words[j] = wanted[j]
-    with f.if_(has_rows):
-        words[SPECIFICATION_WORDS] = rows
-    return reader.checked_address(refused, args, k, entry.SPECIFICATION.at(words.start), is_input)
 
 
 def _calls_it() -> dict[str, int]:
@@ -164,21 +129,18 @@ _BATCH = {
 }
 
 
-def batch_builtin(call: int, inputs: int, arguments: Sequence[tuple[int, list[int]]], keeps: object) -> Callable[..., Operand]:
+def batch_builtin(call: int, inputs: int, specifications: Sequence[list[int]], keeps: object) -> Callable[..., Operand]:
     """A builtin of (inputs, outputs, number of rows, job) that calls for every row.
 
     Its last argument is the address of a JOB whose rows it takes, without the GIL; or 0: it computes all rows.
 
     Args:
         call: the address of a CALL.
-        arguments: for each input and output the bytes between rows (0 if all share it), and its specification, with any number of rows.
+        specifications: of inputs and outputs; those without rows are shared by all.
         keeps: an object to keep alive.
 
     Returns:
         The builtin: 0 on success; REFUSED, a negative number, if an array differs from its specification, or an output shares memory with
         another argument; otherwise 256 times the row that failed, plus the low byte of its code.
     """
-    words = [call, inputs, len(arguments)]
-    for stride, specification in arguments:
-        words += [stride, *specification]
-    return entry.builtin_of(_BATCH, METH_FASTCALL, words, keeps)
+    return entry.builtin_of(_BATCH, METH_FASTCALL, [call, inputs, len(specifications), *chain(*specifications)], keeps)

@@ -41,7 +41,7 @@ def format_of(dtype: np.dtype) -> int:
     return ord(np.empty(0, dtype).data.format or "B")
 
 
-def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_input: Value) -> Value:
+def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_input: Value, rows: Value | None) -> Value:
     """The address of an argument's numbers; a float's is that of a copy on the stack."""
     f = refused.function
     argument, number = Array(args, PTR)[k], f.array(F64, MOST_ARGUMENTS).address(k)
@@ -49,7 +49,7 @@ def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_in
     # The argument keeps it.
     f.call(RELEASE_OBJECT, type_)
     with f.if_(type_ == f.external("tapediff_ndarray")):
-        address.value = _address_in_buffer(refused, argument, wanted, is_input)
+        address.value = _address_in_buffer(refused, argument, wanted, is_input, rows)
     with f.else_():
         is_number = ((type_ == f.external("tapediff_float")) | (type_ == f.external("tapediff_numpy_float"))) & is_input
         fits = is_number & (wanted["ndim"] == 0) & (wanted["dtype"] == f.external("tapediff_float64"))
@@ -58,7 +58,7 @@ def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_in
     return address.value
 
 
-def _address_in_buffer(refused: Exit, array: Value, wanted: Struct, is_input: Value) -> Value:
+def _address_in_buffer(refused: Exit, array: Value, wanted: Struct, is_input: Value, rows: Value | None) -> Value:
     """Releases the buffer at once: an array's memory does not move while the caller holds the array."""
     f = refused.function
     buffer = f.struct(BUFFER)
@@ -73,7 +73,7 @@ def _address_in_buffer(refused: Exit, array: Value, wanted: Struct, is_input: Va
     extents, address = buffer["extents"], buffer["address"]
     f.call(RELEASE_BUFFER, buffer.pointer)
     refused.leave_if(~(same_format & same_ndim))
-    check_extents(refused, Array(extents, I64), wanted, ndim)
+    check_extents(refused, Array(extents, I64), wanted, ndim, rows)
     return address
 
 

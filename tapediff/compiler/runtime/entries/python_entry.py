@@ -22,7 +22,7 @@ from ....ir.instruction import Operand, ValueType
 from ...jit.shared_function import SharedFunction
 from ...llvm.builder import Exit, Function, external, module_text
 from ...llvm.memory import Array, Layout, Struct
-from ...llvm.values import F64, I1, I32, I64, PTR, Value, convert, select
+from ...llvm.values import F64, I32, I64, PTR, Value, convert, least, select
 from ..python_api import (
     ARRAY_OBJECT,
     CALL_ONE_ARGUMENT,
@@ -37,6 +37,7 @@ from ..python_api import (
     MOST_ARGUMENTS,
     READABLE,
     RELEASE_OBJECT,
+    ROWS,
     WRITEABLE,
     Reader,
     builtin,
@@ -50,7 +51,7 @@ from .portable_entry import BY_PROTOCOL, format_of
 # The state of a kernel, with the numbers of its arguments. If `handler` is not null, that Python function is called with the status of a
 # failure, and its result is returned. After it: the specifications of inputs and outputs, each followed by its extents.
 ENTRY_STATE = KERNEL_STATE.followed_by(inputs=I64, outputs=I64, returns_value=I64, releases_gil=I64, handler=PTR)
-SPECIFICATION = Layout.of_words(dtype=PTR, ndim=I64, flags=I64, bytes=I64, format=I64, may_be_constant=I64)
+SPECIFICATION = Layout.of_words(dtype=PTR, ndim=I64, flags=I64, bytes=I64, format=I64, may_be_constant=I64, stride=I64)
 RELEASES_GIL = ENTRY_STATE.word("releases_gil")
 
 # `i32 kernel(inputs, outputs, state, report)`; see compiler.codegen.emitter. A report begins with its capacity in bytes.
@@ -58,11 +59,12 @@ KERNEL = external("kernel", I32, PTR, PTR, PTR, PTR)
 REPORT = Layout.of_words(room=I64, outcome=F64)
 
 
-def specification(type_: ValueType, written: bool) -> list[int]:
-    """A SPECIFICATION and the extents, against which the entry checks an argument."""
+def specification(type_: ValueType, written: bool, *, per_row: bool = False) -> list[int]:
+    """A SPECIFICATION and the extents, against which the entry checks an argument; with a first axis of rows if `per_row`."""
     flags = READABLE | (WRITEABLE if written else 0)
-    dtype = np.dtype(type_.dtype)
-    return [id(dtype), len(type_.shape), flags, type_.size * dtype.itemsize, format_of(dtype), 0, *type_.shape]
+    dtype, extents = np.dtype(type_.dtype), (ROWS, *type_.shape) if per_row else type_.shape
+    size = type_.size * dtype.itemsize
+    return [id(dtype), len(extents), flags, 0 if per_row else size, format_of(dtype), 0, size if per_row else 0, *extents]
 
 
 def allow_constants(state: np.ndarray, first: int) -> None:
@@ -169,21 +171,17 @@ def _text(name: str, reader: Reader) -> str:
     self, args, count = f.parameters
     state = ENTRY_STATE.at(reader.state_address(f, self))
     inputs, outputs, returns_value = state["inputs"], state["outputs"], state["returns_value"]
-    value, report, pointers = f.variable(F64, 0.0), f.struct(REPORT), f.array(PTR, MOST_ARGUMENTS + 1)
+    value, report, first = f.variable(F64, 0.0), f.struct(REPORT), inputs + returns_value
+    starts, ends = (f.array(I64, MOST_ARGUMENTS + 1) for _ in range(2))
     report["room"], report["outcome"] = 0, math.nan
-    pointers[inputs] = value.address
-    refused = f.exit()
+    starts[inputs] = convert("ptrtoint", value.address, I64)
+    ends[inputs] = starts[inputs]
+    refused, overlap = f.exit(), f.exit()
     refused.leave_if(count != inputs + outputs)
-    specification = f.variable(PTR, state.behind())
-    with f.loop(0, count) as k:
-        wanted, is_input = SPECIFICATION.at(specification.value), k < inputs
-        address = reader.checked_address(refused, args, k, wanted, is_input)
-        pointers[k + select(is_input, 0, returns_value)] = address
-        specification.value = _next(wanted)
-    overlaps = _overlaps()
-    with f.if_(f.call(overlaps.signature, pointers.start, state.pointer, inputs, outputs, returns_value)):
-        _return_status(f, state, OVERLAP)
-    given, results = pointers.start, pointers.address(inputs)
+    read_arguments(refused, reader, args, count, inputs, state.behind(), starts, ends, after_inputs=returns_value)
+    last = first + outputs
+    leave_if_shared(overlap, starts, ends, first, last, select(outputs > MOST_COMPARED, first, last))
+    given, results = starts.start, starts.address(inputs)
     status = call_without_lock(
         f, state["releases_gil"],
         lambda: f.call(KERNEL, given, results, state.pointer, report.pointer, address=state["kernel"]),
@@ -193,9 +191,44 @@ def _text(name: str, reader: Reader) -> str:
     with f.if_(status.below(FAILURE) & state["handler"].is_null()):
         f.return_(f.call(COMPLEX_FROM_DOUBLES, convert("sitofp", status, F64), report["outcome"]))
     _return_status(f, state, status)
+    overlap.here()
+    _return_status(f, state, OVERLAP)
     refused.here()
     _return_status(f, state, REFUSED)
-    return module_text(overlaps, f)
+    return module_text(f)
+
+
+def read_arguments(
+    refused: Exit, reader: Reader, args: Value, count: Value, inputs: Value, specifications: Value, starts: Array, ends: Array,
+    *, after_inputs: Value | None = None, rows: Value | None = None, strides: Array | None = None,
+) -> None:  # fmt: skip
+    """Check the arguments of a call against their specifications; write where their memory starts and ends.
+
+    Args:
+        after_inputs: how many places to leave between inputs and outputs.
+        rows: of a batch.
+        strides: receives the bytes between rows.
+    """
+    position = refused.function.variable(PTR, specifications)
+    with refused.function.loop(0, count) as k:
+        wanted, is_input = SPECIFICATION.at(position.value), k < inputs
+        address = convert("ptrtoint", reader.checked_address(refused, args, k, wanted, is_input, rows), I64)
+        place, end = k if after_inputs is None else k + select(is_input, 0, after_inputs), address + wanted["bytes"]
+        starts[place], ends[place] = address, end if rows is None else end + wanted["stride"] * rows
+        if strides is not None:
+            strides[k] = wanted["stride"]
+        position.value = Array(wanted.behind(), I64).address(wanted["ndim"])
+
+
+def leave_if_shared(shared: Exit, starts: Array, ends: Array, first: Value, last: Value, compared: Value) -> None:
+    """Leave if an output shares memory with another argument: the kernel may write it before it has read all of an input.
+
+    Args:
+        first, last: the first output, and the end of all arguments.
+        compared: outputs from this one on are not compared with each other; the caller compares them.
+    """
+    with shared.function.loop(first, last) as o, shared.function.loop(0, least(o, compared)) as k:
+        shared.leave_if(starts[o].below(ends[k]) & starts[k].below(ends[o]))
 
 
 def _return_status(f: Function, state: Struct, status: Value | int) -> None:
@@ -207,12 +240,7 @@ def _return_status(f: Function, state: Struct, status: Value | int) -> None:
     f.return_(answer)
 
 
-def _next(specification: Struct) -> Value:
-    """The address of the next specification, and the extents of this one."""
-    return Array(specification.behind(), I64).address(specification["ndim"])
-
-
-def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_input: Value) -> Value:
+def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_input: Value, rows: Value | None) -> Value:
     """The address of an argument's numbers; leaves if the argument differs from its specification."""
     f = refused.function
     given = f.variable(PTR, Array(args, PTR)[k])
@@ -223,7 +251,7 @@ def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_in
     argument = given.value
     array, number, address = ARRAY_OBJECT.at(argument), FLOAT_OBJECT.at(argument), f.variable(PTR)
     with f.if_(array["type"] == f.external("tapediff_ndarray")):
-        _check_array(refused, array, wanted)
+        _check_array(refused, array, wanted, rows)
         address.value = array["data"]
     with f.else_():
         # NumPy's float64 is a subclass of float, with its number at the same offset.
@@ -235,7 +263,7 @@ def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_in
     return address.value
 
 
-def _check_array(refused: Exit, array: Struct, wanted: Struct) -> None:
+def _check_array(refused: Exit, array: Struct, wanted: Struct, rows: Value | None) -> None:
     """Leave unless the array has the specified dtype, dimensions, flags and extents."""
     descriptions = [DTYPE_OBJECT.at(dtype)["description"] for dtype in (array["dtype"], wanted["dtype"])]
     same_dtype = (descriptions[0] ^ descriptions[1]) & (DESCRIPTION_MASK - (1 << 64)) == 0
@@ -243,39 +271,7 @@ def _check_array(refused: Exit, array: Struct, wanted: Struct) -> None:
     same_ndim = convert("sext", array["ndim"], I64) == ndim
     has_flags = convert("zext", array["flags"], I64) & flags == flags
     refused.leave_if(~(same_dtype & same_ndim & has_flags))
-    check_extents(refused, Array(array["extents"], I64), wanted, ndim)
-
-
-def _overlaps() -> Function:
-    """True if an output shares memory with an input: the kernel may write it before it has read all of the input.
-
-    Or with another output, up to MOST_COMPARED outputs; above that the caller compares.
-    """
-    f = Function("tapediff_overlaps", I1, pointers=PTR, state=PTR, inputs=I64, outputs=I64, returns_value=I64)
-    start, state, inputs, outputs, returns_value = f.parameters
-    pointers, first = Array(start, I64), ENTRY_STATE.at(state).behind()
-    first_output, specification = f.variable(PTR, first), f.variable(PTR)
-    with f.loop(0, inputs):
-        first_output.value = _next(SPECIFICATION.at(first_output.value))
-    specification.value = first_output.value
-    with f.loop(0, outputs) as o:
-        output, other = SPECIFICATION.at(specification.value), f.variable(PTR, first)
-        begin = pointers[inputs + returns_value + o]
-        end = begin + output["bytes"]
-
-        def compare(number: Value) -> None:
-            against = SPECIFICATION.at(other.value)
-            with f.if_(begin.below(pointers[number] + against["bytes"]) & pointers[number].below(end)):
-                f.return_(True)
-            other.value = _next(against)
-
-        with f.loop(0, inputs) as k:
-            compare(k)
-        with f.loop(0, select(outputs > MOST_COMPARED, 0, o)) as k:
-            compare(k + inputs + returns_value)
-        specification.value = _next(output)
-    f.return_(False)
-    return f
+    check_extents(refused, Array(array["extents"], I64), wanted, ndim, rows)
 
 
 BY_LAYOUT = Reader(lambda state: state, lambda f, self: ARRAY_OBJECT.at(self)["data"], _checked_address)
