@@ -31,7 +31,7 @@ from .runtime.entries import python_entry as entry
 from .runtime.guard_reports import Exits, number_failure, report_for, reported_failure
 from .runtime.status import FAILURE, OUT_OF_MEMORY, OVERLAP, PENDING, REFUSED
 from .runtime.thread_pool import pool
-from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
+from .runtime.workspaces import aligned_bytes, free_workspaces
 
 # Kernels that do less work than this keep the GIL: releasing and taking it costs 0.05 µs, and more if other threads want it.
 SHORT_WORK = 20_000
@@ -64,7 +64,11 @@ class Kernel:
         self.input_types = [widened(t) for t in tape.input_types]
         self.output_types = [widened(t) for t in tape.output_types]
         self.returns_value = bool(tape.outputs) and self.output_types[0] == FLOAT_SCALAR
-        self.state = self._make_state()
+        words = entry.state_words(
+            self.address, self._constants.ctypes.data, self.input_types, self.written_types, returns_value=self.returns_value,
+            releases_gil=self._work() > SHORT_WORK,
+        )  # fmt: skip
+        self.state = np.array(words, np.int64)
         self.call = entry.callable_for(self.state) if self._fits_entry() else self._call_by_address
         self._address_call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(self.address)
         weakref.finalize(self, free_workspaces, self.state)
@@ -90,16 +94,6 @@ class Kernel:
 
     def _fits_entry(self) -> bool:
         return len(self.input_types) + len(self.written_types) <= entry.MOST_ARGUMENTS
-
-    def _make_state(self) -> np.ndarray:
-        inputs, outputs = self.input_types, self.written_types
-        words = [self.address, self._constants.ctypes.data, *[0] * SLOT_COUNT]
-        words += [len(inputs), len(outputs), int(self.returns_value), int(self._work() > SHORT_WORK), 0]
-        for type_ in inputs:
-            words += entry.specification(type_, written=False)
-        for type_ in outputs:
-            words += entry.specification(type_, written=True)
-        return np.array(words, dtype=np.int64)
 
     @property
     def written_types(self) -> list[ValueType]:

@@ -264,7 +264,7 @@ def python_builtin(call: int, inputs: Sequence[ValueType], outputs: Sequence[Val
     """
     returns_value = bool(outputs) and widened(outputs[0]) == FLOAT_SCALAR
     types = list(map(widened, inputs)), list(map(widened, outputs[returns_value:]))
-    return entry.callable_of(AS_KERNEL.address, call, *types, keeps, returns_value=returns_value)
+    return entry.callable_for(entry.words(entry.state_words(AS_KERNEL.address, call, *types, returns_value=returns_value), keeps))
 
 
 def plan_words(call: int, sizes: tuple[int, int], places: Sequence[tuple[int, int]]) -> np.ndarray:

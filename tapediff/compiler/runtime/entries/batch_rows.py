@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 
 from ....ir.instruction import Operand
-from ...jit.shared_function import SharedFunction
 from ...llvm.builder import Function, module_text
 from ...llvm.memory import Array, Layout, Location
 from ...llvm.values import I32, I64, PTR, Value, convert, least
-from ..python_api import LONG_AS_LONG_LONG, LONG_FROM_LONG, METH_FASTCALL, MOST_ARGUMENTS, Reader, call_without_lock
+from ..python_api import LONG_AS_LONG_LONG, LONG_FROM_LONG, MOST_ARGUMENTS, Reader, call_without_lock
 from ..status import REFUSED
 from . import python_entry as entry
 from .address_call import CALL, CALL_FUNCTION, RUN
@@ -123,10 +122,7 @@ def _calls_it() -> dict[str, int]:
     return {**entry.known_objects(), RUN.name: RUN.address}
 
 
-_BATCH = {
-    reader: SharedFunction(name, lambda name=name, reader=reader: _text(name, reader), _calls_it)
-    for name, reader in (("tapediff_batch", entry.BY_LAYOUT), ("tapediff_portable_batch", entry.BY_PROTOCOL))
-}
+_BATCH = entry.for_readers("batch", _text, _calls_it)
 
 
 def batch_builtin(call: int, inputs: int, specifications: Sequence[list[int]], keeps: object) -> Callable[..., Operand]:
@@ -143,4 +139,4 @@ def batch_builtin(call: int, inputs: int, specifications: Sequence[list[int]], k
         The builtin: 0 on success; REFUSED, a negative number, if an array differs from its specification, or an output shares memory with
         another argument; otherwise 256 times the row that failed, plus the low byte of its code.
     """
-    return entry.builtin_of(_BATCH, METH_FASTCALL, [call, inputs, len(specifications), *chain(*specifications)], keeps)
+    return entry.builtin_of(_BATCH, entry.words([call, inputs, len(specifications), *chain(*specifications)], keeps))

@@ -65,4 +65,7 @@ def flat_builtin(
         handler: called with the code of a failure, REFUSED for other arguments; its result is returned.
     """
     fixed, vectors = np.array([size * with_gradient, data, negate], np.int64), [ValueType((size,), FLOAT64)] * (size > 0)
-    return entry.callable_of(_FIXED_CALL.address, fixed.ctypes.data, vectors, vectors * with_gradient, (fixed, keeps), handler=handler)
+    state = entry.state_words(
+        _FIXED_CALL.address, fixed.ctypes.data, vectors, vectors * with_gradient, returns_value=True, handler=handler
+    )  # fmt: skip
+    return entry.callable_for(entry.words(state, (fixed, keeps, handler)))

@@ -113,8 +113,7 @@ def callable_for(state: np.ndarray) -> Callable[..., Operand]:
     Returns a float (the kernel's value, or 0.0) on success; a complex number when a guard fails: its position + 1, and the
     outcome there (NaN for arrays); an int status otherwise.
     """
-    entry, reader = (ENTRY, BY_LAYOUT) if is_available() else (PORTABLE_ENTRY, BY_PROTOCOL)
-    return builtin(entry, "tapediff_kernel", METH_FASTCALL, reader.bound(state))
+    return builtin_of(_ENTRIES, state)
 
 
 class Words(np.ndarray):
@@ -129,29 +128,28 @@ def words(numbers: Sequence[int], keeps: object) -> Words:
     return made
 
 
-def builtin_of(functions: dict[Reader, SharedFunction], flags: int, numbers: Sequence[int], keeps: object) -> Callable[..., Operand]:
-    """A builtin with these words as its state, by the function for this interpreter."""
+def builtin_of(functions: dict[Reader, SharedFunction], state: np.ndarray) -> Callable[..., Operand]:
+    """A builtin with this state, by the function for this interpreter."""
     reader = BY_LAYOUT if is_available() else BY_PROTOCOL
-    return builtin(functions[reader], functions[reader].name, flags, reader.bound(words(numbers, keeps)))
+    return builtin(functions[reader], functions[reader].name, METH_FASTCALL, reader.bound(state))
 
 
-def callable_of(
-    kernel: int, constants: int, inputs: Sequence[ValueType], written: Sequence[ValueType], keeps: object, *, returns_value: bool = True,
-    handler: Callable[[int], Operand] | None = None,
-) -> Callable[..., Operand]:
-    """The same for a function in the form of a kernel.
+def state_words(
+    kernel: int, constants: int, inputs: Sequence[ValueType], written: Sequence[ValueType], *, returns_value: bool,
+    releases_gil: bool = False, handler: Callable[[int], Operand] | None = None,
+) -> list[int]:  # fmt: skip
+    """The words of an ENTRY_STATE, and the specifications.
 
     Args:
-        kernel: the address of the function.
+        kernel: the address of a function in the form of a kernel.
         constants: an address for it.
-        keeps: an object to keep alive.
         returns_value: its first output is a number, which is returned.
-        handler: see ENTRY_STATE.
+        handler: the caller keeps it alive.
     """
-    specifications = [*(specification(t, False) for t in inputs), *(specification(t, True) for t in written)]
     asked = 0 if handler is None else id(handler)
-    state = [kernel, constants, *[0] * SLOT_COUNT, len(inputs), len(written), int(returns_value), 0, asked, *chain(*specifications)]
-    return callable_for(words(state, (keeps, handler)))
+    numbers = len(inputs), len(written), int(returns_value), int(releases_gil), asked
+    specifications = [*(specification(t, False) for t in inputs), *(specification(t, True) for t in written)]
+    return [kernel, constants, *[0] * SLOT_COUNT, *numbers, *chain(*specifications)]
 
 
 def known_objects() -> dict[str, int]:
@@ -277,8 +275,12 @@ def _check_array(refused: Exit, array: Struct, wanted: Struct, rows: Value | Non
 BY_LAYOUT = Reader(lambda state: state, lambda f, self: ARRAY_OBJECT.at(self)["data"], _checked_address)
 
 
-def _entry(name: str, reader: Reader) -> SharedFunction:
-    return SharedFunction(name, lambda: _text(name, reader), known_objects)
+def for_readers(
+    name: str, text: Callable[[str, Reader], str], addresses: Callable[[], dict[str, int]]
+) -> dict[Reader, SharedFunction]:
+    """The function of a builtin for each kind of interpreter, from its LLVM text."""
+    names = {BY_LAYOUT: f"tapediff_{name}", BY_PROTOCOL: f"tapediff_portable_{name}"}
+    return {reader: SharedFunction(full, lambda full=full, reader=reader: text(full, reader), addresses) for reader, full in names.items()}
 
 
-ENTRY, PORTABLE_ENTRY = _entry("tapediff_entry", BY_LAYOUT), _entry("tapediff_portable_entry", BY_PROTOCOL)
+_ENTRIES = for_readers("entry", _text, known_objects)
