@@ -6,10 +6,12 @@ import collections
 import contextlib
 import functools
 import os
+import re
 import sys
 from bisect import bisect_right
 from collections.abc import Hashable
 from importlib.machinery import EXTENSION_SUFFIXES
+from itertools import takewhile
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -18,7 +20,9 @@ import numpy as np
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Files of the standard library that are treated as user code: they call it, or keep its values.
 TRANSLATED = frozenset((contextlib.__file__, collections.__file__, functools.__file__))
-_LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep, os.sep + "scipy" + os.sep)
+_LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep)
+# SciPy is not imported for its folder, and a folder "scipy" alone may be the user's.
+_SCIPY = re.compile(r"[\\/](site|dist)-packages[\\/]scipy[\\/]").search
 
 
 class Site(NamedTuple):
@@ -94,7 +98,7 @@ class _LibraryFiles(dict[str, bool]):
     """A cache of which files are library code; look-up by `[]` is the fastest test in Python."""
 
     def __missing__(self, filename: str) -> bool:
-        known = filename in TRANSLATED or filename.startswith((*_LIBRARIES[:2], "<__array")) or _LIBRARIES[2] in filename
+        known = filename in TRANSLATED or filename.startswith((*_LIBRARIES, "<__array")) or _SCIPY(filename) is not None
         self[filename] = known
         return known
 
@@ -180,7 +184,7 @@ def scipy_function() -> str | None:
     frame: FrameType | None = sys._getframe(1)
     name = None
     while frame is not None and is_library_file(frame.f_code.co_filename):
-        if _LIBRARIES[2] in frame.f_code.co_filename:
+        if _SCIPY(frame.f_code.co_filename):
             # SciPy's decorators convert arguments too; the wrapped function is one of their variables.
             wrapped = next((frame.f_locals[k] for k in ("f", "func", "fun") if callable(frame.f_locals.get(k))), None)
             function = frame.f_code.co_qualname.rpartition("<locals>.")[2]
@@ -188,8 +192,8 @@ def scipy_function() -> str | None:
             if wrapped is not None and ("wrapper" in frame.f_code.co_name or frame.f_code.co_name == "inner"):
                 function, module = getattr(wrapped, "__name__", function), getattr(wrapped, "__module__", module)
             # scipy.special._basic is the public scipy.special.
-            public = [part for part in module.split(".") if not part.startswith("_")]
-            name = ".".join([*public[:2], function.removesuffix(".__init__").removesuffix(".__call__")])
+            public = takewhile(lambda part: not part.startswith("_"), module.split("."))
+            name = ".".join([*public, function.removesuffix(".__init__").removesuffix(".__call__")])
         frame = frame.f_back
     return name
 
