@@ -86,18 +86,19 @@ class Equation:
 
     @property
     def residual_callee(self) -> RecordedCallee:
-        return self._callee("residual", self._residual)
+        return self.callee("residual", self._residual)
 
     @property
     def slope_callee(self) -> RecordedCallee:
         residual = self._residual
-        return self._callee("slope", lambda f, x, *args: _matrix(matrices.jacobian(lambda x: residual(f, x, *args), x), x))
+        return self.callee("slope", lambda f, x, *args: _matrix(matrices.jacobian(lambda x: residual(f, x, *args), x), x))
 
     @property
     def value_callee(self) -> RecordedCallee:
-        return self._callee("value", lambda f, x, *args: f(x, *args))
+        return self.callee("value", lambda f, x, *args: f(x, *args))
 
-    def _callee(self, part: str, function: Callable[..., Operand]) -> RecordedCallee:
+    def callee(self, part: str, function: Callable[..., Operand]) -> RecordedCallee:
+        """A function of f, x and the arguments as a callee; one for each name of a part, which says what it is."""
         name = f"the {part} of {self.name} of {getattr(self.f, '__name__', 'f')}"
         types = [type_of(operand) for operand in self.operands(self.x0)]
         make = lambda: Body(name, self._frozen, self._treedef, lambda fs, tree: function(fs[0], *tree))  # noqa: E731

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from ..errors import NotConverged
 from ..functions.callees.recorded_callee import RecordedCallee
 from ..functions.primitive import Primitive
-from ..ir.instruction import Operand
+from ..ir.instruction import Operand, Tree
 from .equation import Equation
 
 Function = Callable[[Operand], Operand]
@@ -92,20 +93,38 @@ class FixedPoint(Solver):
 
 def solved(equation: Equation, solver: Solver, *callees: RecordedCallee) -> Operand:
     """Solve with SciPy; one call of Python at every replay, with the values of that replay."""
-    make = lambda: Primitive(_Forward(solver, callees), None, equation.name, False)  # noqa: E731 -- its name is its use
-    return callees[0].once(("solved", solver.key), make)(*equation.operands(equation.x0))
+    return called(equation, solver.key, partial(_like_start, solver), callees)
+
+
+def _like_start(solver: Solver, functions: Sequence[Function], x0: Operand) -> Operand:
+    return np.reshape(np.asarray(solver(functions, x0), float), np.shape(x0))
+
+
+def called(
+    equation: Equation, key: Hashable, solve: Callable[..., Tree], callees: Sequence[RecordedCallee], starts: Sequence[Operand] = ()
+) -> Tree:
+    """solve(functions, x0, *starts) at every replay, with the callees as plain functions of x; its results have no derivative rule.
+
+    Args:
+        solve: a function of a module, or a partial of one, so that tapes can be pickled.
+        key: equal for calls that compute the same.
+        starts: further plain or tracked operands.
+    """
+    make = lambda: Primitive(_Forward(solve, tuple(callees), len(starts)), None, equation.name, False)  # noqa: E731 -- its name is its use
+    return callees[0].once(("solved", key), make)(*equation.operands(equation.x0), *starts)
 
 
 @dataclass(frozen=True)
 class _Forward:
-    """The function of the primitive: of x0 and the callees' other operands."""
+    """The function of the primitive: of x0, the callees' other operands, and the further starts."""
 
-    solver: Solver
+    solve: Callable[..., Tree]
     callees: tuple[RecordedCallee, ...]
+    start_count: int
 
-    def __call__(self, x0: Operand, *others: Operand) -> tuple[np.ndarray, None]:
-        found = self.solver([_at(callee, others) for callee in self.callees], x0)
-        return np.reshape(np.asarray(found, float), np.shape(x0)), None
+    def __call__(self, x0: Operand, *others: Operand) -> tuple[Tree, None]:
+        count = len(others) - self.start_count
+        return self.solve([_at(callee, others[:count]) for callee in self.callees], x0, *others[count:]), None
 
 
 def _at(callee: RecordedCallee, others: Sequence[Operand]) -> Function:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from ..errors import TrackedValueLeaked
 from ..ir.arguments import options_by_name
 from ..ir.instruction import Operand, Tree, is_tracked
+from ..numpy_api.joining import as_value
 from ..targets import derivatives
 from .equation import Equation, as_start
 from .newton import iteration, newton, newton_minimum
@@ -142,7 +141,7 @@ def _gradient(f: Callable[..., Operand], x: Operand, *args: Tree) -> Operand:
 
 def _as_array(value: Operand) -> Operand:
     """f's result as an array: SciPy's functions often return lists."""
-    return np.array(value) if isinstance(value, (list, tuple)) else value
+    return as_value(value) if isinstance(value, (list, tuple)) else value
 
 
 def _as_tuple(args: Tree) -> tuple[Tree, ...]:

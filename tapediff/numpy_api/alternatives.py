@@ -31,6 +31,13 @@ SPECIAL = (
     "spherical_yn", "spherical_in", "spherical_kn",
 )  # fmt: skip
 
+# Functions of other modules that tapediff.scipy has; the functions that the first ones take may close over tracked values.
+WITH_FUNCTIONS = ("integrate", "optimize")
+SCIPY = {
+    "optimize": tuple("bisect brenth brentq ridder toms748 newton root_scalar fsolve root minimize_scalar minimize least_squares".split()),
+    "integrate": tuple("solve_ivp odeint quad trapezoid cumulative_trapezoid simpson".split()),
+}  # fmt: skip
+
 INSTEAD = {
     "setflags": "copy the array instead of making it read-only",
     "byteswap": "convert the numbers outside the recorded function",
@@ -113,10 +120,10 @@ MODULES = {
     "scipy.special": "compute it outside the recorded function, or give it and its derivative as a td.primitive",
     "scipy.stats": "use tapediff.stats, which has SciPy's names and arguments: tapediff.stats.norm.logpdf(x, loc, scale)",
     "scipy.sparse": "tapediff.sparse has csr_array, csc_array and coo_array for tracked entries, and spsolve; else use matrix.toarray()",
-    "scipy.optimize": "td.implicit.root(f, x0, args), fixed_point and minimize have SciPy's arguments, and the derivative of the solution; "
-    "else solve outside the recorded function, or write the iteration itself, with td.while_loop",
-    "scipy.integrate": "use td.ode.solve(f, y0, t, args) for differential equations; write integrals as sums over the nodes of a rule, "
-    "e.g. by scipy.integrate.fixed_quad or np.trapezoid",
+    "scipy.optimize": "scipy.optimize's root, root_scalar, brentq, newton, fsolve, minimize, minimize_scalar and least_squares are there, "
+    "and td.implicit.fixed_point; else solve outside the recorded function, or write the iteration itself, with td.while_loop",
+    "scipy.integrate": "scipy.integrate's solve_ivp, odeint, quad, simpson, trapezoid and cumulative_trapezoid are there; write other "
+    "integrals as sums over the nodes of a rule, e.g. by scipy.integrate.fixed_quad",
     "numpy.polynomial": "use np.polyval(c[::-1], x), np.polyfit and np.roots, which have the highest power first; or write the sum, or "
     "Horner's rule, in a loop",
     "statistics": "use np.mean, np.var, np.std (with ddof=1 for those of samples), np.median or np.quantile; np.stack([...]) joins numbers",

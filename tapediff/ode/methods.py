@@ -35,7 +35,7 @@ class Method:
     step: Step
 
 
-def _sum(weights: Sequence[float], slopes: Sequence[Operand]) -> Operand:
+def weighted(weights: Sequence[float], slopes: Sequence[Operand]) -> Operand:
     """The weighted sum of slopes, without those of weight 0."""
     terms = [weight * slope for weight, slope in zip(weights, slopes) if weight]
     total = terms[0]
@@ -62,29 +62,29 @@ WEIGHTS = (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84)
 ERROR = (-71 / 57600, 0.0, 71 / 16695, -71 / 1920, 17253 / 339200, -22 / 525, 1 / 40)
 
 
-def _stages(
+def stages_of(
     f: Slope, t: Operand, y: Operand, slope: Operand, h: Operand, nodes: Sequence[float], stages: Sequence[Sequence[float]],
     weights: Sequence[float],
 ) -> tuple[Operand, list[Operand]]:  # fmt: skip
     """An explicit Runge-Kutta step: the next state, and all slopes, including the one there."""
     slopes = [slope]
     for node, row in zip(nodes[1:], stages[1:]):
-        slopes.append(f(t + node * h, y + h * _sum(row, slopes)))
-    after = y + h * _sum(weights, slopes)
+        slopes.append(f(t + node * h, y + h * weighted(row, slopes)))
+    after = y + h * weighted(weights, slopes)
     slopes.append(f(t + h, after))
     return after, slopes
 
 
 def _dormand_prince(f: Slope, t: Operand, y: Operand, slope: Operand, h: Operand, scale: Scale) -> Stepped:
-    after, slopes = _stages(f, t, y, slope, h, NODES, STAGES, WEIGHTS)
-    return after, slopes[-1], np.sqrt(mean_square(h * _sum(ERROR, slopes) / scale(after)))
+    after, slopes = stages_of(f, t, y, slope, h, NODES, STAGES, WEIGHTS)
+    return after, slopes[-1], np.sqrt(mean_square(h * weighted(ERROR, slopes) / scale(after)))
 
 
 def _dop853(f: Slope, t: Operand, y: Operand, slope: Operand, h: Operand, scale: Scale) -> Stepped:
     """Source: Hairer, Norsett and Wanner (1993), Solving Ordinary Differential Equations I; the coefficients are SciPy's."""
     nodes, stages, weights, fifth, third = _coefficients()
-    after, slopes = _stages(f, t, y, slope, h, nodes, stages, weights)
-    high, low = (mean_square(_sum(error, slopes) / scale(after)) for error in (fifth, third))
+    after, slopes = stages_of(f, t, y, slope, h, nodes, stages, weights)
+    high, low = (mean_square(weighted(error, slopes) / scale(after)) for error in (fifth, third))
     largest = np.maximum(high + 0.01 * low, 1e-300)
     return after, slopes[-1], np.abs(h) * high / np.sqrt(largest)
 
@@ -128,9 +128,9 @@ def _rodas(f: Slope, t: Operand, y: Operand, slope: Operand, h: Operand, scale: 
     parts: list[Operand] = []
     state = y
     for node, time, row, slopes in zip(RODAS_NODES, RODAS_TIMES, RODAS_STAGES, RODAS_SLOPES):
-        state = y + _sum(row, parts) if row else y
+        state = y + weighted(row, parts) if row else y
         right = (f(t + node * h, state) if row else slope) + (h * time) * by_time
-        right = right + _sum(slopes, parts) / h if row else right
+        right = right + weighted(slopes, parts) / h if row else right
         parts.append(np.reshape(np.linalg.solve(matrix, np.reshape(right, (-1,))), np.shape(y)))
     after = state + parts[-1]
     return after, f(t + h, after), np.sqrt(mean_square(parts[-1] / scale(after)))

@@ -26,7 +26,9 @@ def solve(
     f: Callable[..., Operand], y0: Operand, t: Operand, args: Tree = (), *, method: str = "rk45", rtol: float = 1e-6,
     atol: float = 1e-9, max_steps: int = MAX_STEPS,
 ) -> Operand:  # fmt: skip
-    """The solution of dy / dt = f(t, y, *args), y(t[0]) = y0, at the times t; differentiable in y0, args, t, and what f closes over.
+    """Solve dy / dt = f(t, y, *args), y(t[0]) = y0, at the times t. Times come first: solve_ivp(f, ...).y is the transpose.
+
+    The result is differentiable in y0, args, t, and what f closes over.
 
     Args:
         f: of a time, a state and args; returns an array of the shape of y0. Recorded like any function; it may branch.
@@ -57,7 +59,7 @@ def solve(
     if t.ndim != 1 or not t.size:
         raise ShapeMismatch("td.ode.solve needs the times in an array of one axis", got=f"shape {t.shape}", fix="np.array([t0, t1])")
     args = args if type(args) is tuple else (args,)
-    rates, slope = _slope(f, t[0], y0, args)
+    rates, slope = right_hand_side(f, t[0], y0, args)
     direction = np.where(t[-1] < t[0], -1.0, 1.0)
     scale = lambda y: tolerances[1] + tolerances[0] * np.abs(y)  # noqa: E731 -- its name is its use
     length = stop_gradient(first_step(rates, t[0], y0, slope, direction, chosen.order, scale))
@@ -74,7 +76,7 @@ def solve(
     return np.concatenate([np.expand_dims(y0, 0), states])
 
 
-def _slope(f: Callable[..., Operand], t: Operand, y: Operand, args: tuple[Tree, ...]) -> tuple[Slope, Operand]:
+def right_hand_side(f: Callable[..., Operand], t: Operand, y: Operand, args: tuple[Tree, ...]) -> tuple[Slope, Operand]:
     """f as a function of time and state, and its value at the start.
 
     Branches of f are paths of a sub-tape; without any, f is inlined in the loop's body, which saves the call.
@@ -83,7 +85,7 @@ def _slope(f: Callable[..., Operand], t: Operand, y: Operand, args: tuple[Tree, 
 
     def rates(t: Operand, y: Operand) -> Operand:
         found = f(t, y, *args)
-        found = np.array(found) if isinstance(found, (list, tuple)) else found
+        found = as_value(found) if isinstance(found, (list, tuple)) else found
         if np.shape(found) != shape:
             raise ShapeMismatch(
                 "the function of td.ode.solve returns the derivative of the state",

@@ -1,20 +1,21 @@
-"""While something is recorded, plain Python functions of scipy.linalg and scipy.special answer tracked arguments as this package's do.
+"""While something is recorded, plain Python functions of SciPy answer tracked arguments as this package's do.
 
 SciPy converts arguments before it computes anything. So the names in its modules are replaced, during recordings only, by functions that
-check the arguments first; without a tracked one they call SciPy's own.
+check the arguments first; without a tracked one, also among the variables of a function that is an argument, they call SciPy's own.
 
 A name imported before (`from scipy.linalg import solve`) refers to SciPy's own function. A recording that is refused by one restarts,
-and from then on the code of the function itself is replaced, during recordings, by code that checks the arguments first.
+and from then on the code of the function itself is replaced, during recordings, by code that checks the arguments first. So are those
+of solvers and integrators always: they call one another, and some would be recorded, with all their steps.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from operator import itemgetter
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
 from ...base.current_recording import current_recorder
@@ -27,7 +28,7 @@ from .replacement import Replacement, standing_for
 # Functions by name.
 Functions = dict[str, Callable[..., Operand]]
 
-_NAMES = {"linalg": alternatives.LINALG, "special": alternatives.SPECIAL}
+_NAMES = {"linalg": alternatives.LINALG, "special": alternatives.SPECIAL, **alternatives.SCIPY}
 
 
 class _Replacement(Replacement):
@@ -45,16 +46,26 @@ def _same(function: Callable[..., Operand]) -> Callable[..., Operand]:
 
 def put(replaced: bool) -> None:
     """Put the replacements into SciPy's modules, or the originals back; skip modules that are not imported."""
+    forwarded = list(process.forwarded)
     for short, names in _NAMES.items():
         module = sys.modules.get(f"scipy.{short}")
-        if module is not None and names[-1] in vars(module):  # another thread may be importing it
-            look_up, own, ours = _functions(short)
-            _put(vars(module), look_up, *((own, ours) if replaced else (ours, own)))
-    for key in process.forwarded:
-        function, own_code, ours_code = _forwarded(*key)
+        if module is None or names[-1] not in vars(module):  # another thread may be importing it
+            continue
+        if short in alternatives.WITH_FUNCTIONS:
+            forwarded += _keys(short)
+            continue
+        look_up, own, ours = _functions(short)
+        _put(vars(module), look_up, *((own, ours) if replaced else (ours, own)))
+    for key in forwarded:
+        function, own_code, ours_code, _ = _forwarded(*key)
         before, after = (own_code, ours_code) if replaced else (ours_code, own_code)
         if function.__code__ is before:
             function.__code__ = after
+
+
+@cache
+def _keys(short: str) -> list[tuple[str, str]]:
+    return [(short, name) for name in _NAMES[short]]
 
 
 def forward(called: str) -> bool:
@@ -65,10 +76,18 @@ def forward(called: str) -> bool:
     """
     module, _, name = called.rpartition(".")
     short = module.removeprefix("scipy.")
-    is_known = name in _NAMES.get(short, ()) and isinstance(_functions(short)[1][name], FunctionType)
+    is_replaced = short not in alternatives.WITH_FUNCTIONS and name in _NAMES.get(short, ())
+    is_known = is_replaced and isinstance(_functions(short)[1][name], FunctionType)
     if is_known:
         process.forwarded[short, name] = None
     return is_known
+
+
+def scipys_own(short: str, name: str) -> Callable[..., Operand]:
+    """SciPy's function itself, also while it is replaced."""
+    import_module(f"scipy.{short}")
+    original = _functions(short)[1][name]
+    return _forwarded(short, name).copy if isinstance(original, FunctionType) else original
 
 
 def _put(namespace: dict[str, Operand], look_up: Callable[..., Operand], before: Functions, after: Functions) -> None:
@@ -90,11 +109,12 @@ def _functions(short: str) -> tuple[Callable[..., Operand], Functions, Functions
 
 
 class _Forwarded(NamedTuple):
-    """A function of SciPy's with its own code, and the code that it has during recordings."""
+    """A function of SciPy's with its own code, the code that it has during recordings, and a copy with its own code always."""
 
     function: FunctionType
     own: CodeType
     ours: CodeType
+    copy: FunctionType
 
 
 @cache
@@ -104,7 +124,7 @@ def _forwarded(short: str, name: str) -> _Forwarded:
     own = function.__code__
     copy = FunctionType(own, function.__globals__, name, function.__defaults__, function.__closure__)
     copy.__kwdefaults__ = function.__kwdefaults__
-    return _Forwarded(function, own, _code_that_calls(_looks_first(copy, short, name), own))
+    return _Forwarded(function, own, _code_that_calls(_looks_first(copy, short, name), own), copy)
 
 
 def _code_that_calls(target: Callable[..., Operand], like: CodeType) -> CodeType:
@@ -120,20 +140,47 @@ def _code_that_calls(target: Callable[..., Operand], like: CodeType) -> CodeType
     code = made["outer"]().__code__
     constants = tuple([target if constant == _TARGET else constant for constant in code.co_consts])
     # Errors and refusals then treat it as SciPy's.
-    return code.replace(co_consts=constants, co_filename=like.co_filename, co_firstlineno=like.co_firstlineno, co_name=like.co_name)
+    return code.replace(
+        co_consts=constants, co_filename=like.co_filename, co_firstlineno=like.co_firstlineno, co_name=like.co_name,
+        co_qualname=like.co_qualname,
+    )  # fmt: skip
 
 
 _TARGET = "target of a call"
 
 
 def _looks_first(original: Callable[..., Operand], short: str, name: str) -> Callable[..., Operand]:
+    concerns = _concerns if short in alternatives.WITH_FUNCTIONS else holds_tracked
+
     def call(*args: Operand, **named: Operand) -> Operand:
-        if current_recorder() is None or not (any(map(holds_tracked, args)) or any(map(holds_tracked, named.values()))):
+        if current_recorder() is None or not (any(map(concerns, args)) or any(map(concerns, named.values()))):
             return original(*args, **named)
         # Above this folder, and needed by few programs.
-        return getattr(import_module(f"{__name__.partition('.')[0]}.{short}"), name)(*args, **named)
+        room = f"scipy.{short.rpartition('.')[2]}" if short in alternatives.SCIPY else short
+        return getattr(import_module(f"{__name__.partition('.')[0]}.{room}"), name)(*args, **named)
 
     return call
+
+
+def _concerns(value: Operand, depth: int = 8) -> bool:
+    """True for a tracked value, or one among what a container, an object or a function of the program holds."""
+    if holds_tracked(value):
+        return True
+    kind = type(value)
+    if not depth or kind.__module__.partition(".")[0] in ("numpy", "scipy", "tapediff"):
+        return False
+    if kind is FunctionType:
+        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
+        held = [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    elif kind is MethodType:
+        held = [value.__self__, value.__func__]
+    elif kind is partial:
+        held = [value.func, *value.args, *value.keywords.values()]
+    elif isinstance(value, (list, tuple, dict)):
+        held = value.values() if isinstance(value, dict) else value
+    else:
+        held = getattr(value, "__dict__", {}).values() if not isinstance(value, (type, ModuleType)) else ()
+    return any(_concerns(part, depth - 1) for part in held)
 
 
 def _replacement(original: Callable[..., Operand], short: str) -> Replacement:
