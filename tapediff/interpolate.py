@@ -213,13 +213,16 @@ def _linear(of: Callable[[np.ndarray], np.ndarray], y: Operand, periodic: bool) 
         units, y = units[:, :-1], y[:-1]
         units[-1, 0] = 1.0
     basis = of(units)
-    matrix, rows = basis.reshape(-1, basis.shape[-1]), np.reshape(y, (y.shape[0], -1))
-    if n < FEWEST_SPARSE:
-        return np.reshape(matrix @ rows, (*basis.shape[:2], *trailing))
+    return np.reshape(times_rows(basis.reshape(-1, basis.shape[-1]), np.reshape(y, (y.shape[0], -1))), (*basis.shape[:2], *trailing))
+
+
+def times_rows(matrix: np.ndarray, rows: Operand) -> Operand:
+    """A product with a plain matrix; stored without entries below the rounding of its rows if it is large."""
+    if matrix.shape[1] < FEWEST_SPARSE:
+        return matrix @ rows
     kept = np.abs(matrix) > NEGLIGIBLE * np.max(np.abs(matrix), axis=1, keepdims=True)
     starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
-    product = SPARSE_PRODUCT(matrix[kept], rows, np.nonzero(kept)[1], starts)
-    return np.reshape(product, (*basis.shape[:2], *trailing))
+    return SPARSE_PRODUCT(matrix[kept], rows, np.nonzero(kept)[1], starts)
 
 
 # Splines of ordinates and slopes

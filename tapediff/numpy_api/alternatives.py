@@ -35,6 +35,9 @@ SPECIAL = (
 WITH_FUNCTIONS = ("integrate", "optimize")
 SCIPY = {
     "optimize": tuple("bisect brenth brentq ridder toms748 newton root_scalar fsolve root minimize_scalar minimize least_squares".split()),
+    "signal": tuple("lfilter convolve fftconvolve correlate savgol_filter detrend".split()),
+    "ndimage": tuple("""gaussian_filter gaussian_filter1d convolve convolve1d correlate correlate1d uniform_filter uniform_filter1d
+                     map_coordinates""".split()),
     "integrate": tuple("solve_ivp odeint quad trapezoid cumulative_trapezoid simpson".split()),
 }  # fmt: skip
 

@@ -31,7 +31,6 @@ B = np.array([1.0, -0.5, 0.3, 2.0])
         (lambda x: scipy.stats.maxwell.logpdf(x), "a plain ndarray by scipy.stats.rv_continuous.logpdf,", "use tapediff.stats"),
         (lambda x: scipy.sparse.csr_matrix(x).sum(), "by scipy.sparse.", "tapediff.sparse has csr_array"),
         (lambda x: scipy.interpolate.UnivariateSpline(np.arange(5.0), x[0]), "by scipy.interpolate.UnivariateSpline", "tapediff.interpolate has"),
-        (lambda x: scipy.optimize.fminbound(lambda t: (t - x[0, 0]) ** 2, -9.0, 9.0), "a Python float by scipy.optimize.fminbound,", "minimize_scalar"),
         (lambda x: scipy.integrate.quad_vec(lambda t: t * x[0, 0], 0.0, 1.0), "by scipy.integrate.quad_vec", "solve_ivp, odeint, quad"),
         (lambda x: scipy.optimize.leastsq(lambda t: t - x[0], [0.0, 0.0, 0.0]), "by scipy.optimize.leastsq", "least_squares are there"),
         (lambda x: np.polynomial.polynomial.polyval(2.0, x[0]), "by numpy.polynomial.polynomial.polyval", "np.polyval"),
