@@ -23,7 +23,7 @@ from .ops.matrices.sparse import SPARSE_PRODUCT
 
 __all__ = [
     "Akima1DInterpolator", "CubicHermiteSpline", "CubicSpline", "PchipInterpolator", "PiecewisePolynomial", "RegularGridInterpolator",
-    "make_interp_spline",
+    "interp1d", "make_interp_spline",
 ]  # fmt: skip
 
 # An untyped object or end condition of scipy.interpolate.
@@ -291,19 +291,73 @@ def Akima1DInterpolator(
     return _hermite(x, y, np.where(defined, weighted, 0.5 * (m[3:] + m[:-3])), axis, extrapolate or False)
 
 
+# Of steps and lines
+
+
+class interp1d:
+    """As scipy.interpolate.interp1d; a step at a knot belongs to the side that SciPy gives it to."""
+
+    def __init__(
+        self, x: Operand, y: Operand, kind: str | int = "linear", axis: int = -1, copy: bool = True, bounds_error: bool | None = None,
+        fill_value: Scipys = np.nan, assume_sorted: bool = False,
+    ) -> None:  # fmt: skip
+        order = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}.get(str(kind), kind)
+        if kind not in ("linear", "nearest", "nearest-up", "previous", "next") and not isinstance(order, int):
+            raise NotImplementedError(f"{kind} is unsupported: Use fitpack routines for other types.")
+        if not assume_sorted and not holds_tracked(x):
+            places = np.argsort(x, kind="mergesort")
+            x, y = np.asarray(x)[places], np.take(_floats(y), places, axis=axis)
+        self._extrapolates = isinstance(fill_value, str) and fill_value == "extrapolate"
+        if self._extrapolates and bounds_error:
+            raise ValueError("Cannot extrapolate and raise at the same time.")
+        self._raises = not self._extrapolates and bounds_error in (None, True)
+        self._fill = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
+        x, rows, axis = _ordinates(x, y, axis)
+        self._ends = x[0], x[-1]
+        if isinstance(order, int):
+            self._spline = make_interp_spline(x, rows, order)
+            self._spline.axis = axis
+            return
+        up = lambda knots: np.nextafter(knots, np.inf)  # noqa: E731 -- pieces that do not include their left end
+        middles = x[1:] / 2.0 + x[:-1] / 2.0
+        inner = {"linear": x[1:-1], "previous": x[1:], "next": up(x[:-1]), "nearest": up(middles), "nearest-up": middles}[str(kind)]
+        if kind == "linear":
+            c = np.stack([(rows[1:] - rows[:-1]) / np.diff(x).reshape(-1, *(1,) * (rows.ndim - 1)), rows[:-1]])
+        else:
+            c = rows[None]
+        if self._extrapolates and kind in ("previous", "next"):
+            self._extrapolates, outside = False, (np.nan, rows[-1]) if kind == "previous" else (rows[0], np.nan)
+            self._fill = outside
+        self._spline = PiecewisePolynomial(c, np.concatenate([x[:1], inner, x[-1:]]), True, axis)
+
+    def __call__(self, x: Operand) -> Operand:
+        x = _floats(x)
+        result, axis = self._spline(x), self._spline.axis
+        if self._extrapolates:
+            return result
+        below, above = x < self._ends[0], x > self._ends[1]
+        if self._raises and (np.any(below) or np.any(above)):
+            raise ValueError(f"A value in x_new is {'below' if np.any(below) else 'above'} the interpolation range.")
+        behind = (1,) * (result.ndim - axis - x.ndim)
+        for outside, fill in zip((below, above), self._fill):
+            if np.ndim(fill):
+                before, after = result.shape[:axis], result.shape[axis + x.ndim :]
+                fill = np.reshape(np.broadcast_to(fill, before + after), (*before, *(1,) * x.ndim, *after))
+            result = np.where(np.reshape(outside, x.shape + behind), fill, result)
+        return result
+
+
 # On grids
 
 
 class RegularGridInterpolator:
-    """As scipy.interpolate.RegularGridInterpolator with method="linear"; values and points may be tracked."""
+    """As scipy.interpolate.RegularGridInterpolator with method="linear" or "nearest"; values and points may be tracked."""
 
     def __init__(
         self, points: Sequence[Operand], values: Operand, method: str = "linear", bounds_error: bool = True,
         fill_value: float | None = np.nan,
     ) -> None:  # fmt: skip
-        if method != "linear":
-            raise UnsupportedFunction(f'RegularGridInterpolator with method="{method}"', at=user_site(),
-                                      fix='use method="linear"; or CubicSpline along one axis after the other')  # fmt: skip
+        self.method = _known_on_grids(method)
         self.grid, self.values = tuple(np.asarray(p, float) for p in points), _floats(values)
         if any((np.diff(p) <= 0.0).any() for p in self.grid) or self.values.shape[: len(self.grid)] != tuple(map(len, self.grid)):
             raise ValueError("the points of each axis must ascend, and there must be as many as values along it")
@@ -313,7 +367,8 @@ class RegularGridInterpolator:
         xi = np.stack(np.broadcast_arrays(*map(_floats, xi)), axis=-1) if isinstance(xi, tuple) else _floats(xi)
         axes = len(self.grid)
         xi = xi[None] if xi.ndim == 1 and axes != 1 else xi[:, None] if xi.ndim == 1 else xi
-        if xi.shape[-1] != axes or method not in (None, "linear"):
+        is_nearest = _known_on_grids(method or self.method) == "nearest"
+        if xi.shape[-1] != axes:
             raise ValueError(f"The requested sample points xi have dimension {xi.shape[-1]} but this interpolator has dimension {axes}")
         trailing = self.values.shape[axes:]
         width, behind = math.prod(trailing), (1,) * len(trailing)
@@ -323,10 +378,12 @@ class RegularGridInterpolator:
             raise ValueError("One of the requested xi is out of bounds")
         pieces = [np.searchsorted(p[1:-1], x, side="right") for x, p in zip(columns, self.grid)]
         parts = [(x - GATHER(p, k)) / GATHER(np.diff(p), k) for x, p, k in zip(columns, self.grid, pieces)]
+        if is_nearest:
+            pieces, parts = [k + (part > 0.5).astype(np.int64) for k, part in zip(pieces, parts)], [0.0] * axes
         strides = [math.prod(self.values.shape[d + 1 : axes]) for d in range(axes)]
         result: Operand = 0.0
-        for corner in itertools.product((0, 1), repeat=axes):
-            weight: Operand = 1.0
+        for corner in itertools.product((0,) if is_nearest else (0, 1), repeat=axes):
+            weight: Operand = np.ones(xi.shape[:-1]) if is_nearest else 1.0
             for part, side in zip(parts, corner):
                 weight = weight * (part if side else 1.0 - part)
             place: Operand = width * sum((k + side) * stride for k, side, stride in zip(pieces, corner, strides))
@@ -337,15 +394,22 @@ class RegularGridInterpolator:
         return result
 
 
+def _known_on_grids(method: str) -> str:
+    if method not in ("linear", "nearest"):
+        raise UnsupportedFunction(f'RegularGridInterpolator with method="{method}"', at=user_site(),
+                                  fix='use method="linear" or "nearest"; or CubicSpline along one axis after the other')  # fmt: skip
+    return method
+
+
 # Evaluation of SciPy's own objects during recordings; see recording/python_state/scipy_methods.py
 
 _OURS = {
     "CubicSpline": CubicSpline, "PchipInterpolator": PchipInterpolator, "Akima1DInterpolator": Akima1DInterpolator,
-    "CubicHermiteSpline": CubicHermiteSpline, "RegularGridInterpolator": RegularGridInterpolator,
+    "CubicHermiteSpline": CubicHermiteSpline, "RegularGridInterpolator": RegularGridInterpolator, "interp1d": interp1d,
 }  # fmt: skip
 
 
-def ours(scipys: Scipys) -> PiecewisePolynomial | RegularGridInterpolator | None:
+def ours(scipys: Scipys) -> PiecewisePolynomial | RegularGridInterpolator | interp1d | None:
     """The evaluator of a SciPy object: kept if it was made of tracked ordinates, else made from it now; None if there is none."""
     made = vars(scipys).get(TRACKED)
     names = [base.__name__ for base in type(scipys).__mro__ if base.__module__.startswith("scipy.interpolate.")]
@@ -356,8 +420,11 @@ def ours(scipys: Scipys) -> PiecewisePolynomial | RegularGridInterpolator | None
         return PiecewisePolynomial(np.asarray(scipys.c), x, scipys.extrapolate, scipys.axis) if x[0] < x[-1] else None
     if "BSpline" in names:
         return _SplinePieces(*_pieces_of(scipys), scipys.extrapolate, scipys.axis)
-    if "RegularGridInterpolator" in names and scipys.method == "linear":
-        return RegularGridInterpolator(scipys.grid, scipys.values, "linear", scipys.bounds_error, scipys.fill_value)
+    if "RegularGridInterpolator" in names:
+        return RegularGridInterpolator(scipys.grid, scipys.values, scipys.method, scipys.bounds_error, scipys.fill_value)
+    if "interp1d" in names:
+        kind = scipys._spline.k if scipys._kind == "spline" else scipys._kind
+        return interp1d(scipys.x, scipys.y, kind, scipys.axis, True, scipys.bounds_error, scipys.fill_value, True)
     return None
 
 

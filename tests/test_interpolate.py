@@ -123,10 +123,52 @@ def test_what_is_not_there_says_what_is():
     with pytest.raises(td.UnsupportedFunction, match="between tracked places"):
         td.record(lambda t: si.CubicSpline(t, Y)(1.0), T)
     with pytest.raises(td.TapediffError, match=r"tapediff\.interpolate"):
-        td.record(lambda x: si.interp1d(T, Y, kind="cubic")(x), INSIDE)
+        td.record(lambda x: si.BarycentricInterpolator(T, Y)(x), INSIDE)
     with pytest.raises(ValueError, match="strictly increasing"):
         td.record(lambda y: si.PchipInterpolator(T[::-1], y)(1.0), Y)
     with pytest.raises(ValueError, match="identical"):
         td.record(lambda y: si.CubicSpline(T, y, bc_type="periodic")(1.0), Y)
     with pytest.raises(td.UnsupportedFunction, match="RegularGridInterpolator with method"):
-        td.record(lambda v: si.RegularGridInterpolator([T], v, method="nearest")(1.0), Y)
+        td.record(lambda v: si.RegularGridInterpolator([T], v, method="cubic")(1.0), Y)
+
+
+STEPS = ["linear", "nearest", "nearest-up", "previous", "next", "cubic", "quadratic", "slinear", "zero"]
+KNOTS, OUTSIDE = np.array([0.0, 1.0, 1.5, 3.0, 4.0]), np.array([-1.0, 0.0, 1.0, 2.25, 5.0])
+FILLS = [{}, {"bounds_error": False}, {"fill_value": "extrapolate"}, {"bounds_error": False, "fill_value": (1.0, 2.0)}]
+
+
+@pytest.mark.parametrize("kind", STEPS)
+@pytest.mark.parametrize("named", FILLS, ids=str)
+def test_steps_and_lines_are_scipys(kind, named):
+    """At knots and between them, outside, of tracked ordinates along an axis of many, and of an object made before."""
+    places = OUTSIDE if named else np.array([0.0, 0.75, 1.2, 2.25, 4.0])
+    spline, stacked = si.interp1d(KNOTS, Y[:5], kind, **named), si.interp1d(KNOTS[::-1], STACK[:, :5], kind, axis=1, **named)
+    np.testing.assert_allclose(td.record(lambda x: spline(x), places)(places), spline(places), rtol=1e-12, atol=1e-12)
+    is_recorded(lambda x: spline(np.clip(x, 0.01, 3.99)), places + 0.01)
+    is_recorded(lambda x: stacked(np.reshape(x, (2, 2))), np.array([0.2, 0.7, 1.2, 2.3]))
+    is_recorded(lambda y: si.interp1d(KNOTS, y, kind, **named)(places), Y[:5])
+    is_recorded(lambda y: si.interp1d(KNOTS[::-1], y, kind, axis=1, **named)(places), STACK[:, :5])
+
+
+def test_places_outside_are_errors_unless_filled():
+    spline = si.interp1d(KNOTS, Y[:5])
+    guarded = td.GuardedTape(lambda x: np.sum(spline(x)))
+    assert guarded(np.array([0.5])) == pytest.approx(spline(0.5))
+    for place in (-0.1, 4.1):
+        with pytest.raises(ValueError, match="interpolation range"):
+            guarded(np.array([place]))
+    fill = (np.ones((2, 3)), np.arange(3.0))
+    is_recorded(lambda y: si.interp1d(KNOTS, y, axis=1, bounds_error=False, fill_value=fill)(OUTSIDE), STACK[:, :5])
+    with pytest.raises(NotImplementedError):
+        td.record(lambda y: si.interp1d(KNOTS, y, "other"), Y[:5])
+    with pytest.raises(ValueError, match="Cannot extrapolate"):
+        td.record(lambda y: si.interp1d(KNOTS, y, bounds_error=True, fill_value="extrapolate"), Y[:5])
+
+
+def test_the_nearest_values_on_a_grid():
+    grid = np.array([0.0, 1.0, 2.5]), np.array([-1.0, 0.0, 2.0, 3.0])
+    values, places = RNG.normal(size=(3, 4, 2)), RNG.uniform(0.0, 2.4, size=(6, 2))
+    made = si.RegularGridInterpolator(grid, values, "nearest", bounds_error=False, fill_value=None)
+    is_recorded(lambda v: si.RegularGridInterpolator(grid, v, "nearest")(places), values)
+    is_recorded(lambda v: si.RegularGridInterpolator(grid, v)(places, method="nearest"), values)
+    is_recorded(lambda x: made(x) + made(x, method="linear"), places)

@@ -38,6 +38,8 @@ SCIPY = {
     "signal": tuple("lfilter convolve fftconvolve correlate savgol_filter detrend".split()),
     "ndimage": tuple("""gaussian_filter gaussian_filter1d convolve convolve1d correlate correlate1d uniform_filter uniform_filter1d
                      map_coordinates""".split()),
+    "spatial.distance": tuple("""cdist pdist squareform sqeuclidean euclidean cityblock chebyshev minkowski seuclidean mahalanobis cosine
+                              correlation canberra braycurtis jensenshannon""".split()),
     "integrate": tuple("solve_ivp odeint quad trapezoid cumulative_trapezoid simpson".split()),
 }  # fmt: skip
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.source_location import user_site
+from ..errors import UnsupportedMethod
 from ..ir.instruction import Operand
 from ..linalg import solve_triangular
 from ..ops.elementwise.arithmetic import FLOOR
@@ -15,6 +18,21 @@ from ..ops.elementwise.structure import STOP_GRADIENT
 from ..special import multigammaln
 from .distribution import as_operand, positive
 from .supports import HALF_LOG_TWO_PI, LOG_PI
+
+
+class Frozen:
+    """A distribution with its parameters, as scipy.stats' frozen ones; made of tracked parameters inside a recording."""
+
+    def __init__(self, distribution: Operand, args: Sequence[Operand], named: Mapping[str, Operand]) -> None:
+        self._distribution, self._args = distribution, args
+        # The defaults of arguments that decide nothing about a density.
+        self._named = {k: v for k, v in named.items() if not (k in ("seed", "allow_singular") and not v)}
+
+    def __getattr__(self, method: str) -> Callable[[Operand], Operand]:
+        if method not in ("logpdf", "pdf", "logpmf", "pmf") or not hasattr(self._distribution, method):
+            raise UnsupportedMethod(f"scipy.stats.{self._distribution.name}(...).{method} of tracked parameters", at=user_site(),
+                                    fix="use its log density; or call it outside the recorded function")  # fmt: skip
+        return lambda x: getattr(self._distribution, method)(x, *self._args, **self._named)
 
 
 @dataclass(frozen=True)

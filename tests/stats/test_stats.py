@@ -352,3 +352,28 @@ def test_scipy_stats_is_not_imported():
     """Its import takes a second; nothing here needs it."""
     code = "import sys, numpy as np, tapediff as td; td.gradient(td.stats.t.logpdf, 0.3, 4.0); print('scipy.stats' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+COVARIANCE, PLACE = np.array([[2.0, 0.3], [0.3, 1.0]]), np.array([0.3, 1.2])
+MADE = scipy.stats.multivariate_normal(PLACE, COVARIANCE)
+FROZEN = {
+    "value": lambda x: MADE.logpdf(x) + MADE.pdf(x),
+    "mean": lambda x: scipy.stats.multivariate_normal(x, COVARIANCE).logpdf([0.1, 0.2]),
+    "covariance": lambda x: scipy.stats.multivariate_normal(mean=x, cov=COVARIANCE + np.outer(x, x), allow_singular=False).pdf(PLACE),
+    "dirichlet": lambda x: scipy.stats.dirichlet(x**2 + 0.5).logpdf([0.3, 0.7]),
+    "multinomial": lambda x: scipy.stats.multinomial(5, np.stack([x[0] / 9, 1 - x[0] / 9])).pmf([2, 3]),
+    "a gamma": lambda x: scipy.stats.gamma(x[0] ** 2, scale=x[1]).logpdf(0.5) + scipy.stats.poisson(x[1]).logpmf(3),
+}
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_frozen_distributions_of_scipy_inside_recordings(name):
+    f, x = FROZEN[name], np.array([0.7, 1.1])
+    np.testing.assert_allclose(td.compile(f, PLACE)(x), f(x), rtol=1e-12)
+    np.testing.assert_allclose(td.gradient(td.compile(f, PLACE), x), [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(2)], rtol=1e-6)
+
+
+def test_other_methods_of_frozen_distributions_are_refused_by_name():
+    for method in ("rvs", "logpmf", "cov"):
+        with pytest.raises(td.UnsupportedFunction, match=f"multivariate_normal.*{method}"):
+            td.record(lambda x: getattr(scipy.stats.multivariate_normal(x, COVARIANCE), method)(0.1), PLACE)

@@ -41,10 +41,15 @@ _OF_SPARSE = ("_matmul_dispatch", "_rmatmul_dispatch", "multiply", "_divide", "_
 def _by_distribution(original: Original, scipys: object, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
     """Delegate to the distribution of tapediff.stats with the same name as SciPy's; not for others, or a user's."""
     kind = type(scipys)
-    name = getattr(scipys, "name", None) or kind.__name__.removesuffix("_gen")
+    name = getattr(scipys, "name", None) or kind.__name__.removesuffix("_gen").removesuffix("_frozen")
     stats = _module("stats")
     if not kind.__module__.startswith("scipy.stats.") or name not in stats.__all__:
         return original(scipys, *args, **named)
+    if original.__name__ == "__call__":
+        return stats.multivariate.Frozen(getattr(stats, name), args, named)
+    if kind.__name__ == "multivariate_normal_frozen":
+        args = (*args, *named.values(), getattr(scipys, "mean"), getattr(scipys, "cov"))  # noqa: B009 -- of this class
+        named = {}
     return getattr(getattr(stats, name), original.__name__)(*args, **named)
 
 
@@ -102,7 +107,8 @@ _METHODS: dict[str, tuple[Answer, dict[str, tuple[str, ...]]]] = {
         "rv_continuous": ("logpdf", "pdf", *_OF_ONE_VARIABLE), "rv_discrete": ("logpmf", "pmf", *_OF_ONE_VARIABLE),
     }),
     "scipy.stats._multivariate": (_by_distribution, {
-        "multivariate_normal_gen": ("logpdf", "pdf"), "dirichlet_gen": ("logpdf", "pdf"), "multinomial_gen": ("logpmf", "pmf"),
+        "multivariate_normal_gen": ("logpdf", "pdf", "__call__"), "dirichlet_gen": ("logpdf", "pdf", "__call__"),
+        "multinomial_gen": ("logpmf", "pmf", "__call__"), "multivariate_normal_frozen": ("logpdf", "pdf"),
     }),
     "scipy.sparse._base": (_by_sparse, {"_spbase": _OF_SPARSE}),
     "scipy.fft._backend": (_by_transform, {"_ScipyBackend": ("__ua_function__",)}),
@@ -114,8 +120,9 @@ _METHODS: dict[str, tuple[Answer, dict[str, tuple[str, ...]]]] = {
     "numpy.ma.core": (_refuse_masked, {"MaskedArray": ("_delegate_binop",)}),
     "scipy.interpolate._interpolate": (_by_splines, {
         "_PPolyBase": ("__call__", "extend"),  # the first is its base up to SciPy 1.17
-        "PPoly": ("__call__", "derivative", "antiderivative", "integrate", "solve", "roots", "extend"),
+        "interp1d": ("__init__",), "PPoly": ("__call__", "derivative", "antiderivative", "integrate", "solve", "roots", "extend"),
     }),
+    "scipy.interpolate._polyint": (_by_splines, {"_Interpolator1D": ("__call__",)}),
     "scipy.interpolate._bsplines": (_by_splines, {"BSpline": ("__call__", "derivative", "antiderivative", "integrate")}),
     "scipy.interpolate._cubic": (_by_splines, {
         "CubicSpline": ("__init__",), "PchipInterpolator": ("__init__",), "Akima1DInterpolator": ("__init__",),
