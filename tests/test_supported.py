@@ -15,7 +15,7 @@ import tapediff as td
 from tapediff import interpolate, linalg, sparse, special, stats
 from tapediff.errors import TapediffError
 from tapediff.numpy_api import dispatch
-from tapediff.numpy_api.alternatives import INSTEAD, NOT_HERE, SPECIAL, instead_of
+from tapediff.numpy_api.alternatives import INSTEAD, NOT_HERE, SCIPY, SPECIAL, instead_of
 from tapediff.numpy_api.complex_numbers import (
     dispatch as complex_dispatch,
     linear_algebra as complex_linear_algebra,
@@ -159,6 +159,8 @@ def lists():
     yield "SciPy's functions", {
         f"scipy.special.{name}" for name in {*BY_SCIPY_NAME, *COMPOSITIONS, *SPECIAL, *IN_PYTHON} if hasattr(scipy.special, name)
     }
+    for module, names in sorted(SCIPY.items()):
+        yield f"`scipy.{module}`, [inside recorded functions](scipy.md)", {f"scipy.{module}.{name}" for name in names}
     for module in (special, sparse, interpolate):
         yield f"`{module.__name__}`, with SciPy's signatures", {
             f"td.{module.__name__.rpartition('.')[2]}.{name}" for name in getattr(module, "__all__", dir(module)) for f in [getattr(module, name)]
