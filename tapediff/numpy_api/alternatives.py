@@ -127,8 +127,12 @@ MODULES = {
     "scipy.sparse": "tapediff.sparse has csr_array, csc_array and coo_array for tracked entries, and spsolve; else use matrix.toarray()",
     "scipy.optimize": "scipy.optimize's root, root_scalar, brentq, newton, fsolve, minimize, minimize_scalar and least_squares are there, "
     "and td.implicit.fixed_point; else solve outside the recorded function, or write the iteration itself, with td.while_loop",
-    "scipy.integrate": "scipy.integrate's solve_ivp, odeint, quad, simpson, trapezoid and cumulative_trapezoid are there; write other "
-    "integrals as sums over the nodes of a rule, e.g. by scipy.integrate.fixed_quad",
+    "scipy.integrate": "scipy.integrate's solve_ivp, odeint, quad, simpson, trapezoid and cumulative_trapezoid are there, quad "
+    "also within quad; write other integrals as sums over the nodes of a rule, e.g. by scipy.integrate.fixed_quad",
+    "scipy.signal": "scipy.signal's convolve, fftconvolve, correlate, lfilter, savgol_filter and detrend are there; another linear filter "
+    "is a product with the matrix of filtered unit vectors, made outside",
+    "scipy.ndimage": "scipy.ndimage's convolve, correlate, gaussian_filter, uniform_filter, those 1d, and map_coordinates are there",
+    "scipy.spatial": "scipy.spatial.distance is there, by names of metrics that docs/scipy.md has; neighbours are found outside",
     "numpy.polynomial": "use np.polyval(c[::-1], x), np.polyfit and np.roots, which have the highest power first; or write the sum, or "
     "Horner's rule, in a loop",
     "statistics": "use np.mean, np.var, np.std (with ddof=1 for those of samples), np.median or np.quantile; np.stack([...]) joins numbers",

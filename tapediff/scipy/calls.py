@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 import numpy as np
 
 from ..base.source_location import user_site
 from ..errors import DtypeMismatch, UnsupportedFunction, UnsupportedMethod
-from ..ir.instruction import FLOAT64, Operand, is_tracked
+from ..ir.instruction import FLOAT64, Operand, Tree, is_tracked
 from ..numpy_api.creating import holds_tracked
 from ..numpy_api.joining import as_value
 from ..ops.elementwise.arithmetic import CONVERT
@@ -43,6 +43,12 @@ def floats(name: str, value: Operand) -> Operand:
     if value.dtype == FLOAT64:
         return value
     return CONVERT(value, dtype=FLOAT64) if is_tracked(value) else value.astype(float)
+
+
+def bound(f: Callable[..., Operand], args: Tree) -> Callable[[Operand], Operand]:
+    """A function of x alone; SciPy's args may be anything, so they are variables of a closure."""
+    args = args if isinstance(args, tuple) else (args,)
+    return (lambda x: f(x, *args)) if args else f
 
 
 class Result:

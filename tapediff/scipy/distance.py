@@ -112,7 +112,7 @@ def cdist(XA: Operand, XB: Operand, metric: Operand = "euclidean", *, out: Opera
     a, b = floats(name, XA), floats(name, XB)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise ValueError("XA and XB must be 2-dimensional, with the same number of columns")
-    if callable(metric):
+    if not isinstance(metric, str):
         return np.stack([np.stack([metric(u, v, **named) for v in b]) for u in a])
     distance = _metric(name, metric, np.concatenate([a, b]), named)
     return distance(*np.broadcast_arrays(a[:, None, :], b[None, :, :]))
@@ -126,7 +126,7 @@ def pdist(X: Operand, metric: Operand = "euclidean", *, out: Operand = None, **n
     if x.ndim != 2:
         raise ValueError("A 2-dimensional array must be passed.")
     first, second = np.triu_indices(x.shape[0], 1)
-    if callable(metric):
+    if not isinstance(metric, str):
         return np.stack([metric(x[i], x[j], **named) for i, j in zip(first.tolist(), second.tolist())])
     return _metric(name, metric, x, named)(x[first], x[second])
 

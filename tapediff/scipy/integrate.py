@@ -11,11 +11,12 @@ from ..functions.loops import fori_loop, scan
 from ..implicit.equation import Equation
 from ..implicit.scipy_methods import called
 from ..ir.instruction import Operand, Tree, is_tracked
+from ..numpy_api.joining import as_value
 from ..ode import solve
 from ..ode.solve import right_hand_side
 from ..recording.python_state.scipy_functions import scipys_own
 from ..targets.derivatives import stop_gradient
-from .calls import Result, floats, plain, refuse, supports_only
+from .calls import Result, bound, floats, plain, refuse, supports_only
 from .initial_values import Problem, solution
 
 # Differential equations
@@ -49,7 +50,7 @@ def solve_ivp(
     _check_times(start, end, times)
     if vectorized:
         fun = _of_columns(fun)
-    args = () if args is None else tuple(args)
+    fun, args = _like_state(fun), () if args is None else tuple(args)
     if method in STIFF:
         if first_step is not None or max_step != np.inf:
             refuse(name, f"first_step= and max_step= with method={method!r}", "leave them out, or take an explicit method")
@@ -76,6 +77,16 @@ def _check_times(start: Operand, end: Operand, times: Operand) -> None:
         raise ValueError("Values in `t_eval` are not within `t_span`.")
     if np.any((end - start) * np.diff(times) < 0.0) or np.any(np.diff(times) == 0.0):
         raise ValueError("Values in `t_eval` are not properly sorted.")
+
+
+def _like_state(fun: Callable[..., Operand]) -> Callable[..., Operand]:
+    """SciPy takes a list, a number for each state, or rows of one number."""
+
+    def rates(t: Operand, y: Operand, *args: Tree) -> Operand:
+        found = as_value(fun(t, y, *args))
+        return np.reshape(found, y.shape) if np.size(found) == np.size(y) else found if np.ndim(found) else found * np.ones(y.shape)
+
+    return rates
 
 
 def _of_columns(fun: Callable[..., Operand]) -> Callable[..., Operand]:
@@ -119,8 +130,8 @@ def odeint(
     rtol, atol = (1.49012e-8 if given is None else given for given in (rtol, atol))
     y0 = floats(name, y0)
     f = func if tfirst else lambda t, y, *rest: func(y, t, *rest)
-    found = solve(f, np.reshape(y0, (-1,)), t, args if isinstance(args, tuple) else (args,), method="rodas4", rtol=rtol, atol=atol)
-    return found
+    args = args if isinstance(args, tuple) else (args,)
+    return solve(_like_state(f), np.reshape(y0, (-1,)), t, args, method="rodas4", rtol=rtol, atol=atol)
 
 
 # Integrals of functions
@@ -145,10 +156,10 @@ def quad(
                   wvar=(wvar, None), wopts=(wopts, None))  # fmt: skip
     supports_only(QUAD, full_output=(int(full_output), 0), complex_func=(complex_func, False))
     plain(QUAD, epsabs=epsabs, epsrel=epsrel)
-    args = args if isinstance(args, tuple) else (args,)
+    func = bound(func, args)
     a, b = floats(QUAD, a), floats(QUAD, b)
     integrand, place = _substituted(func, a, b)
-    equation = Equation(QUAD, func, lambda f, x, *args: _number(f(x, *args)), 0.0, args)
+    equation = Equation(QUAD, func, lambda f, x: _number(f(x)), 0.0, ())
     rule = _Integration(str(equation.site), epsabs, epsrel, limit, place)
     value, error, centers, halves, last = called(equation, rule, rule, [equation.residual_callee], (a, b))
     value, error, centers, halves, last = map(stop_gradient, (value, error, centers, halves, last))
@@ -156,7 +167,7 @@ def quad(
 
     def add(k: Operand, total: Operand) -> Operand:
         center, half = centers[k], halves[k]
-        at_node = lambda sum_, node: (sum_ + node[1] * half * integrand(center + half * node[0], *args), None)  # noqa: E731
+        at_node = lambda sum_, node: (sum_ + node[1] * half * integrand(center + half * node[0]), None)  # noqa: E731
         return scan(at_node, total, (nodes, weights))[0]
 
     rule_value = fori_loop(0, last, add, 0.0)
@@ -175,16 +186,15 @@ def _substituted(f: Callable[..., Operand], a: Operand, b: Operand) -> tuple[Cal
     """
     low, high = bool(np.isinf(a)), bool(np.isinf(b))
     if not low and not high:
-        return (lambda s, *args: _number(f(a + (b - a) * s, *args)) * (b - a)), FINITE
+        return (lambda s: _number(f(a + (b - a) * s)) * (b - a)), FINITE
     sign = 1.0
     if (low and a > 0.0) or (high and b < 0.0):
         a, b, low, high, sign = b, a, high, low, -1.0
     if low and high:
-        far = lambda s, *args: _number(f((1.0 - s) / s, *args)) + _number(f((s - 1.0) / s, *args))  # noqa: E731
-        return (lambda s, *args: sign * far(s, *args) / (s * s)), EVERYWHERE
+        return (lambda s: sign * (_number(f((1.0 - s) / s)) + _number(f((s - 1.0) / s))) / (s * s)), EVERYWHERE
     if high:
-        return (lambda s, *args: sign * _number(f(a + (1.0 - s) / s, *args)) / (s * s)), RIGHT
-    return (lambda s, *args: sign * _number(f(b - (1.0 - s) / s, *args)) / (s * s)), LEFT
+        return (lambda s: sign * _number(f(a + (1.0 - s) / s)) / (s * s)), RIGHT
+    return (lambda s: sign * _number(f(b - (1.0 - s) / s)) / (s * s)), LEFT
 
 
 def _number(value: Operand) -> Operand:

@@ -16,7 +16,7 @@ from .calls import floats, plain, refuse, supports_only
 from .stencils import correlated
 
 # How arrays continue beyond their ends: SciPy's modes, by np.pad's names.
-CONTINUED = {
+CONTINUED: dict[str, Operand] = {
     "reflect": "symmetric", "grid-mirror": "symmetric", "constant": "constant", "grid-constant": "constant", "nearest": "edge",
     "mirror": "reflect", "wrap": "wrap", "grid-wrap": "wrap",
 }  # fmt: skip

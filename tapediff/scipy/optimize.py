@@ -20,7 +20,7 @@ from ..numpy_api.joining import as_value
 from ..recording.python_state.scipy_functions import scipys_own
 from ..targets import derivatives
 from ..targets.operators import matrices
-from .calls import Result, floats, plain, refuse, supports_only
+from .calls import Result, bound, floats, plain, refuse, supports_only
 
 # A function of x, or none.
 Given = Callable[..., Operand] | bool | str | None
@@ -38,7 +38,7 @@ def _bracketing(name: str) -> Callable[..., Operand]:
         full_output: bool = False, disp: bool = True,
     ) -> Operand:  # fmt: skip
         supports_only(_full(name), full_output=(full_output, False), disp=(disp, True))
-        equation = Equation(_full(name), f, _scalar, _start(name, a), _tuple(args))
+        equation = Equation(_full(name), bound(f, args), _scalar, _start(name, a), ())
         settings = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
         return _solution(equation, _in_bracket, [equation.residual_callee], [_start(name, b)], name=name, **settings)
 
@@ -69,7 +69,7 @@ def newton(
     """As scipy.optimize.newton: secants, or Newton's steps if fprime is given; x0 is a number or an array."""
     name = _full("newton")
     supports_only(name, "leave it out", fprime2=(fprime2, None), full_output=(full_output, False), disp=(disp, True))
-    equation = Equation(name, func, _array, _start("newton", x0), _tuple(args))
+    equation = Equation(name, bound(func, args), _array, _start("newton", x0), ())
     settings = {"tol": tol, "maxiter": maxiter, "rtol": rtol}
     seconds = [] if x1 is None else [_start("newton", x1)]
     callees = [equation.residual_callee, equation.slope_callee]
@@ -99,12 +99,13 @@ def root_scalar(
     name = _full("root_scalar")
     supports_only(name, "leave it out, or take another method", fprime2=(fprime2, None))
     plain(name, options=options)
+    f = bound(f, args)
     if fprime is True:
-        f, fprime = _first_of(f), f
+        f = _first_of(f)
     given = [start for start in (*(bracket or ()), x0, x1) if start is not None]
     if not given:
         raise ValueError("Unable to select a solver as neither bracket nor starting point provided.")
-    equation = Equation(name, f, _scalar, _start("root_scalar", given[0]), _tuple(args))
+    equation = Equation(name, f, _scalar, _start("root_scalar", given[0]), ())
     settings = {"method": method, "xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
     starts = [_start("root_scalar", start) for start in given[1:]]
     given_as = {"count": len(bracket or ()), "has_x0": x0 is not None, "exact": bool(fprime)}
@@ -134,12 +135,13 @@ def minimize_scalar(
     name = _full("minimize_scalar")
     plain(name, tol=tol, options=options)
     low, high = (-np.inf, np.inf) if bounds is None else (floats(name, bound) for bound in bounds)
-    equation = Equation(name, fun, _stationary, np.float64(0.0), (low, high, *_tuple(args)))
+    fun = bound(fun, args)
+    equation = Equation(name, fun, _stationary, np.float64(0.0), (low, high))
     settings = {"method": method, "tol": tol, "options": options}
     ends = [_start("minimize_scalar", end) for end in (*(bracket or ()), low, high)]
     given_as = {"count": len(bracket or ()), "bounded": bounds is not None}
     x = _solution(equation, _by_minimize_scalar, [_objective(equation)], ends, **given_as, **settings)
-    return Result(name, x=x, fun=_as_number(fun(x, *_tuple(args))), success=True)
+    return Result(name, x=x, fun=_as_number(fun(x)), success=True)
 
 
 def _by_minimize_scalar(
@@ -162,7 +164,7 @@ def fsolve(
     name = _full("fsolve")
     supports_only(name, full_output=(int(full_output), 0), band=(band, None), diag=(diag, None))
     settings = {"xtol": xtol, "maxfev": maxfev, "epsfcn": epsfcn, "factor": factor}
-    equation = Equation(name, func, _flat, np.reshape(_start("fsolve", x0), (-1,)), _tuple(args))
+    equation = Equation(name, bound(func, args), _flat, np.reshape(_start("fsolve", x0), (-1,)), ())
     return _solution(equation, _by_fsolve, [equation.residual_callee, equation.slope_callee], exact=fprime is not None, **settings)
 
 
@@ -182,13 +184,14 @@ def root(
     name = _full("root")
     supports_only(name, "leave it out", callback=(callback, None))
     plain(name, tol=tol, options=options)
+    fun = bound(fun, args)
     if jac is True:
         fun = _first_of(fun)
     start = np.atleast_1d(_start("root", x0))
-    equation = Equation(name, fun, _flat, np.reshape(start, (-1,)) if method in ("hybr", "lm") else start, _tuple(args))
+    equation = Equation(name, fun, _flat, np.reshape(start, (-1,)) if method in ("hybr", "lm") else start, ())
     settings = {"method": method, "tol": tol, "options": options}
     x = _solution(equation, _by_root, [equation.residual_callee, equation.slope_callee], exact=bool(jac), **settings)
-    return Result(name, x=x, fun=_flat(fun, x, *_tuple(args)), success=True, message="The solution converged.")
+    return Result(name, x=x, fun=_flat(fun, x), success=True, message="The solution converged.")
 
 
 def _by_root(functions: Sequence[Solve], x0: Operand, exact: bool, **settings: Operand) -> Operand:
@@ -206,18 +209,19 @@ def minimize(
         refuse(name, "constraints=", "substitute variables that meet them, or give bounds=")
     supports_only(name, "leave it out", hessp=(hessp, None), callback=(callback, None))
     plain(name, tol=tol, options=options)
+    fun = bound(fun, args)
     if jac is True:
         fun = _first_of(fun)
     start = np.atleast_1d(_start("minimize", x0))
     low, high = _bounds(name, bounds, start.size)
-    equation = Equation(name, fun, _stationary, start, (low, high, *_tuple(args)))
+    equation = Equation(name, fun, _stationary, start, (low, high))
     settings = {"method": method, "tol": tol, "options": options}
     given_as = {"bounded": bounds is not None, "jac": (method or "").lower() not in WITHOUT_GRADIENT, "hess": hess is not None}
-    gradient = equation.callee("gradient", lambda f, x, low, high, *args: _gradient(f, x, *args))
-    hessian = equation.callee("hessian", lambda f, x, low, high, *args: matrices.jacobian(lambda x: _gradient(f, x, *args), x))
+    gradient = equation.callee("gradient", lambda f, x, low, high: _gradient(f, x))
+    hessian = equation.callee("hessian", lambda f, x, low, high: matrices.jacobian(lambda x: _gradient(f, x), x))
     callees = [_objective(equation), gradient, hessian]
     x = _solution(equation, _by_minimize, callees, [_start("minimize", low), _start("minimize", high)], **given_as, **settings)
-    return Result(name, x=x, fun=_as_number(fun(x, *_tuple(args))), success=True)
+    return Result(name, x=x, fun=_as_number(fun(x)), success=True)
 
 
 def _by_minimize(
@@ -253,22 +257,22 @@ def least_squares(
     plain(name, x_scale=x_scale, f_scale=f_scale, diff_step=diff_step)
     if loss not in LOSSES:
         refuse(name, f"loss={loss!r}", f"one of {', '.join(LOSSES)}")
-    f = fun if not kwargs else lambda x, *args: fun(x, *args, **kwargs)
+    named = kwargs or {}
+    f = bound(lambda x, *args: _vector(fun(x, *args, **named)), args)
     rho = lambda residuals: 0.5 * f_scale**2 * np.sum(LOSSES[loss]((residuals / f_scale) ** 2))  # noqa: E731
-    stationary = lambda f, x, low, high, *args: _stationary(lambda x, *args: rho(_vector(f(x, *args))), x, low, high, *args)  # noqa: E731
+    stationary = lambda f, x, low, high: _stationary(lambda x: rho(f(x)), x, low, high)  # noqa: E731
     start = np.atleast_1d(_start("least_squares", x0))
     low, high = _bounds(name, bounds, start.size)
     label = name if loss == "linear" else f"{name} of loss {loss}, f_scale {f_scale}"
-    equation = Equation(label, f, stationary, start, (low, high, *_tuple(args)))
+    equation = Equation(label, f, stationary, start, (low, high))
     settings = {"method": method, "ftol": ftol, "xtol": xtol, "gtol": gtol, "loss": loss, "f_scale": f_scale, "tr_solver": tr_solver,
                 "diff_step": diff_step, "max_nfev": max_nfev, "verbose": verbose}  # fmt: skip
     if x_scale is not None:  # older versions have another default
         settings["x_scale"] = x_scale
-    residuals = lambda f, x, low, high, *args: _vector(f(x, *args))  # noqa: E731
-    jacobian = lambda f, x, low, high, *args: matrices.jacobian(lambda x: _vector(f(x, *args)), x)  # noqa: E731
-    callees = [equation.callee("residuals", residuals), equation.callee("jacobian", jacobian)]
+    callees = [equation.callee("residuals", lambda f, x, low, high: f(x)),
+               equation.callee("jacobian", lambda f, x, low, high: matrices.jacobian(f, x))]  # fmt: skip
     x = _solution(equation, _by_least_squares, callees, [_start("least_squares", low), _start("least_squares", high)], **settings)
-    found = _vector(f(x, *_tuple(args)))
+    found = f(x)
     return Result(name, x=x, fun=found, cost=rho(found), success=True)
 
 
@@ -321,10 +325,6 @@ def _start(name: str, x0: Operand) -> Operand:
     return as_start(_full(name), x0)
 
 
-def _tuple(args: Tree) -> tuple[Tree, ...]:
-    return args if isinstance(args, tuple) else (args,)
-
-
 def _bounds(name: str, bounds: Operand, count: int) -> tuple[Operand, Operand]:
     """The lower and the upper bounds, of scipy.optimize.Bounds, of two arrays or of pairs; None is infinite."""
     if bounds is None:
@@ -342,16 +342,16 @@ def _bounds(name: str, bounds: Operand, count: int) -> tuple[Operand, Operand]:
 # Residuals of equations, and functions for SciPy
 
 
-def _scalar(f: Callable[..., Operand], x: Operand, *args: Tree) -> Operand:
-    return _as_number(f(x, *args))
+def _scalar(f: Solve, x: Operand) -> Operand:
+    return _as_number(f(x))
 
 
-def _array(f: Callable[..., Operand], x: Operand, *args: Tree) -> Operand:
-    return _value(f(x, *args))
+def _array(f: Solve, x: Operand) -> Operand:
+    return _value(f(x))
 
 
-def _flat(f: Callable[..., Operand], x: Operand, *args: Tree) -> Operand:
-    found = np.atleast_1d(_value(f(x, *args)))
+def _flat(f: Solve, x: Operand) -> Operand:
+    found = np.atleast_1d(_value(f(x)))
     return np.reshape(found, x.shape) if found.size == x.size else found
 
 
@@ -359,17 +359,17 @@ def _vector(value: Operand) -> Operand:
     return np.atleast_1d(_value(value))
 
 
-def _stationary(f: Callable[..., Operand], x: Operand, low: Operand, high: Operand, *args: Tree) -> Operand:
+def _stationary(f: Solve, x: Operand, low: Operand, high: Operand) -> Operand:
     """Zero at a minimum between bounds: the gradient, or the distance from a bound that it points across."""
-    return x - np.clip(x - _gradient(f, x, *args), low, high)
+    return x - np.clip(x - _gradient(f, x), low, high)
 
 
-def _gradient(f: Callable[..., Operand], x: Operand, *args: Tree) -> Operand:
-    return derivatives.gradient(lambda x: _as_number(f(x, *args)), x)
+def _gradient(f: Solve, x: Operand) -> Operand:
+    return derivatives.gradient(lambda x: _as_number(f(x)), x)
 
 
 def _objective(equation: Equation) -> RecordedCallee:
-    return equation.callee("objective", lambda f, x, low, high, *args: _as_number(f(x, *args)))
+    return equation.callee("objective", lambda f, x, low, high: _as_number(f(x)))
 
 
 def _value(value: Operand) -> Operand:
@@ -381,9 +381,9 @@ def _as_number(value: Operand) -> Operand:
     return np.reshape(value, ()) if np.ndim(value) else value
 
 
-def _first_of(f: Callable[..., Tree]) -> Callable[..., Operand]:
+def _first_of(f: Callable[..., Tree]) -> Solve:
     """The function alone, of one that also gives its derivative."""
-    return lambda x, *args: f(x, *args)[0]
+    return lambda x: f(x)[0]
 
 
 def _float(function: Solve) -> Solve:

@@ -43,6 +43,14 @@ def test_the_end_of_a_solution_without_times():
     assert_second_derivatives_agree(end, [0.5, 0.1, 2.0])
 
 
+def test_rates_in_every_form_that_scipy_takes():
+    one = {"t_span": (0, 1), "y0": [1.0], **ACCURATE}
+    assert_agrees(lambda p: solve_ivp(lambda t, y: -p[0] * y[0], **one).y[0, -1], [2.0], [0.5], rtol=1e-9, slope_rtol=1e-5)
+    assert_agrees(lambda p: solve_ivp(lambda t, y, name, p: [[-p[0]] * y], args=("x", p), **one).y[0, -1], [2.0], [0.5], slope_rtol=1e-5)
+    columns = lambda p: solve_ivp(lambda t, y: np.stack([-p[0] * y[0], y[0]]), (0, 1), [1.0, 0.0], vectorized=True, **ACCURATE).y[1, -1]
+    assert_agrees(columns, [2.0], [0.5], rtol=1e-9, slope_rtol=1e-5)
+
+
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
 def test_implicit_methods_are_of_the_same_tolerance(method):
     f = lambda p: solve_ivp(predation, (0, 4), [10.0, 5.0], method, TIMES, args=(p,), vectorized=False, rtol=1e-8, atol=1e-8).y[0, -1]
@@ -69,6 +77,11 @@ def test_odeint_has_scipys_axes():
 def test_quad_has_scipys_value_and_slopes_in_limits_and_integrand(f, p, q):
     assert_agrees(f, p, q)
     assert_second_derivatives_agree(f, p)
+
+
+def test_integrals_within_integrals():
+    f = lambda p: quad(lambda x: quad(lambda y: np.exp(-p[0] * x * y), 0.0, 1.0 + x)[0], 0.0, p[1])[0]
+    assert_agrees(f, [2.0, 1.0], [0.5, 0.7], rtol=1e-10)
 
 
 def test_the_error_of_quad_is_scipys():

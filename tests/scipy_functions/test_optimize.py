@@ -1,5 +1,6 @@
 """scipy.optimize's functions inside recordings: the points that SciPy finds, slopes against differences, and refusals by name."""
 
+import functools
 import pickle
 
 import numpy as np
@@ -152,6 +153,32 @@ def test_solvers_take_branches_and_loops_of_the_program():
     assert_agrees(f, [2.0, 1.0], [0.5, 1.2], [-0.5, 0.3], rtol=1e-10, compiles=False)
     in_loop = lambda p: td.scan(lambda c, q: (c + brentq(lambda t: t**3 + t - q * c, 0, 5, **TIGHT), None), 1.0, p)[0]
     assert_agrees(in_loop, [1.0, 2.0, 3.0], [0.5, 0.2, 0.1])
+
+
+class Cubic:
+    def __init__(self, p):
+        self.p = p
+
+    def __call__(self, t):
+        return cubic(t, self.p)
+
+    def with_mode(self, t, mode):
+        return self(t) if mode == "cubic" else t
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda p: brentq(Cubic(p), 0, 4, **TIGHT),
+        lambda p: brentq(Cubic(p).with_mode, 0, 4, args=("cubic",), **TIGHT),
+        lambda p: brentq(functools.partial(lambda p, t: cubic(t, p), p), 0, 4, **TIGHT),
+        lambda p: brentq(lambda t, f, held: f(t, held["p"]), 0, 4, args=(cubic, {"p": p}), **TIGHT),
+        lambda p: newton(cubic, p[0], args=(p,), tol=1e-13),
+    ],
+    ids=["object", "method", "partial", "arguments of any kind", "tracked start"],
+)
+def test_functions_of_every_kind_may_hold_tracked_values(f):
+    assert_agrees(f, P, Q, rtol=1e-11)
 
 
 def test_solvers_inside_solvers():

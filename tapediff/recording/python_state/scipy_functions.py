@@ -11,7 +11,7 @@ of solvers and integrators always: they call one another, and some would be reco
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from importlib import import_module
 from operator import itemgetter
@@ -22,6 +22,7 @@ from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ...numpy_api import alternatives
 from ...numpy_api.creating import holds_tracked
+from .object_snapshot import PLAIN
 from .process_state import process
 from .replacement import Replacement, standing_for
 
@@ -162,25 +163,36 @@ def _looks_first(original: Callable[..., Operand], short: str, name: str) -> Cal
     return call
 
 
-def _concerns(value: Operand, depth: int = 8) -> bool:
+def _concerns(value: Operand) -> bool:
     """True for a tracked value, or one among what a container, an object or a function of the program holds."""
-    if holds_tracked(value):
-        return True
+    pending, seen = [value], set[int]()
+    while pending and len(seen) < _MOST_HELD:
+        value = pending.pop()
+        if holds_tracked(value):
+            return True
+        if id(value) not in seen:
+            seen.add(id(value))
+            pending += [part for part in _held_by(value) if type(part) not in PLAIN]
+    return False
+
+
+# Objects that are looked at for tracked values.
+_MOST_HELD = 10_000
+
+
+def _held_by(value: Operand) -> Iterable[Operand]:
     kind = type(value)
-    if not depth or kind.__module__.partition(".")[0] in ("numpy", "scipy", "tapediff"):
-        return False
     if kind is FunctionType:
         cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
-        held = [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-    elif kind is MethodType:
-        held = [value.__self__, value.__func__]
-    elif kind is partial:
-        held = [value.func, *value.args, *value.keywords.values()]
-    elif isinstance(value, (list, tuple, dict)):
-        held = value.values() if isinstance(value, dict) else value
-    else:
-        held = getattr(value, "__dict__", {}).values() if not isinstance(value, (type, ModuleType)) else ()
-    return any(_concerns(part, depth - 1) for part in held)
+        return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    if kind is MethodType:
+        return value.__self__, value.__func__
+    if kind is partial:
+        return value.func, *value.args, *value.keywords.values()
+    if isinstance(value, (list, tuple, dict)):
+        return value.values() if isinstance(value, dict) else value
+    is_library = kind.__module__.partition(".")[0] in ("numpy", "scipy", "tapediff")
+    return () if is_library or isinstance(value, (type, ModuleType)) else getattr(value, "__dict__", {}).values()
 
 
 def _replacement(original: Callable[..., Operand], short: str) -> Replacement:
