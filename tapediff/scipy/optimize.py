@@ -6,7 +6,8 @@ place, and minimize and least_squares always get an exact jac= for methods that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 
 import numpy as np
@@ -289,7 +290,7 @@ def _solution(
     """The point that run(functions, x0, *starts, **settings) finds, with the derivative of the equation's solution."""
     plain(equation.name, **settings)
     key = (run.__name__, str(equation.site), *((name, _key(value)) for name, value in sorted(settings.items())))
-    solve = partial(_found, run, equation.name, str(equation.site), settings)
+    solve = partial(_found, run, equation.name, str(equation.site), deepcopy(settings))
     return equation.solution(called(equation, key, solve, callees, starts))
 
 
@@ -307,7 +308,9 @@ def _found(
         ) from error  # fmt: skip
 
 
-def _key(value: Operand) -> Operand:
+def _key(value: Operand) -> Hashable:
+    if isinstance(value, Mapping):
+        return tuple((name, _key(part)) for name, part in value.items())
     return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
 
 

@@ -152,6 +152,33 @@ def test_an_integral_that_gauss_does_not_confirm_is_refused():
         td.record(lambda p: quad(lambda t: p / t**2, 0, 1)[0], 1.0)
 
 
+def test_an_integrand_with_a_jump_is_refused_and_one_with_a_kink_is_not():
+    """The integral's slope has the jump's size times how its place moves, which no rule's slope has.
+
+    At a kink the rule's slope is that of an integrand with a jump, in an interval that SciPy made narrow for the kink: 1e-3 of it.
+    """
+    kink = lambda p: quad(lambda t: np.maximum(t - p[0], 0.0) + (t if t > p[0] else p[0]), 0.0, 2.0)[0]
+    assert_agrees(kink, [0.45], [1.1], rtol=1e-8, slope_rtol=1e-3)
+    for integrand in (lambda t, p: t if t > p else t * t, lambda t, p: np.where(t > p, 1.0, 0.0), lambda t, p: np.sin(t) + 1e-3 * (t > p)):
+        with pytest.raises(td.NotConverged, match="jump"):
+            td.record(lambda p, f=integrand: quad(f, 0.0, 2.0, args=(p,))[0], 0.45)
+        with pytest.raises(td.NotConverged, match="jump"):  # at the end of an interval
+            td.record(lambda p, f=integrand: quad(f, 0.0, 2.0, args=(p,))[0], 0.5)
+
+
+SMOOTH = {
+    "peak": lambda t, p: np.exp(-((t - p) ** 2) * 400.0), "steep": lambda t, p: np.tanh(200.0 * (t - p)), "fast": lambda t, p: np.sin(90 * t * p),
+    "root": lambda t, p: np.sqrt(t + 1e-3) * p, "pole": lambda t, p: p / (1e-3 + t), "constant": lambda t, p: p, "zero": lambda t, p: 0.0 * p,
+    "tail": lambda t, p: np.exp(-50.0 * p * t), "kink": lambda t, p: np.abs(t - p), "power": lambda t, p: t**0.5 * p,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_steep_integrands_are_not_taken_for_jumps(name):
+    for limits in ((0.0, 2.0), *([] if name not in ("peak", "tail") else [(0.0, np.inf)])):
+        assert_agrees(lambda p: quad(SMOOTH[name], *limits, args=(p[0],), limit=100)[0], [0.45], [0.7], rtol=1e-9, slope_rtol=1e-4)
+
+
 def test_scipys_errors_are_kept():
     for times in ([0.0, 2.0], [0.5, 0.2], [[0.5]]):
         with pytest.raises(ValueError, match="t_eval"):
