@@ -250,21 +250,27 @@ class _Integration:
 def _has_jump(f: Callable[[Operand], Operand], centers: np.ndarray, halves: np.ndarray, values: np.ndarray) -> bool:
     """True if f jumps inside, or at an end, of an interval that is not wider than its neighbours: at a jump SciPy makes them narrow.
 
-    Between the two nodes that differ most from a line, the place is found by halving. At a kink no difference is left.
+    Between the two nodes whose slope continues neither that before nor that after it, the place is found by halving. At a kink no
+    difference is left.
     """
     order = np.argsort(centers)
     places = (centers[order, None] + halves[order, None] * np.polynomial.legendre.leggauss(POINTS)[0]).ravel()
     found, widths = values[order].ravel(), np.concatenate([[np.inf], halves[order], [np.inf]])
-    steps, gaps = np.diff(found), np.diff(places)
-    for k in np.nonzero(widths[1:-1] <= np.minimum(widths[:-2], widths[2:]))[0]:
-        first, last = max(k * POINTS - 1, 0), (k + 1) * POINTS
-        slope = np.median(steps[first:last] / gaps[first:last])
-        at = first + np.argmax(np.abs(steps[first:last] - slope * gaps[first:last]))
+    gaps = np.diff(places)
+    slopes = np.pad(np.diff(found) / gaps, 2, constant_values=np.inf)
+    with np.errstate(invalid="ignore"):  # beyond the ends
+        before, after = 2.0 * slopes[1:-3] - slopes[:-4], 2.0 * slopes[3:-1] - slopes[4:]
+    differences = gaps * np.fmin(np.abs(slopes[2:-2] - before), np.abs(slopes[2:-2] - after))
+    finest = np.nonzero(widths[1:-1] <= np.minimum(widths[:-2], widths[2:]))[0]
+    starts = np.maximum(finest * POINTS - 1, 0)
+    candidates = [first + np.argmax(differences[first : (k + 1) * POINTS]) for first, k in zip(starts, finest)]
+    for at in {*candidates, *np.argsort(differences)[-3:]}:
         (low, high), (below, above) = places[at : at + 2], found[at : at + 2]
+        slope = slopes[at + 1] if at > 0 else slopes[at + 3]
         for _ in range(40):
             middle = (low + high) / 2.0
-            value = f(middle)
-            if abs(value - below) > abs(above - value):
+            value, change = f(middle), slope * (high - low) / 2.0
+            if abs(value - below - change) > abs(above - value - change):
                 high, above = middle, value
             else:
                 low, below = middle, value
