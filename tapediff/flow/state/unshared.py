@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import weakref
 from collections import Counter
+from collections.abc import Sequence
 from types import FunctionType, MemberDescriptorType
 from typing import NamedTuple, Protocol
 
@@ -26,8 +27,10 @@ States = dict[Object, tuple[Place, Object]]
 class Ran(Protocol):
     """A side that was run: see fork."""
 
-    result: Object
-    final: States
+    @property
+    def result(self) -> Object: ...
+    @property
+    def final(self) -> States: ...
 
 
 class Slot(NamedTuple):
@@ -186,7 +189,7 @@ def joined_results(test: Operand, results: tuple[Object, Object], final_yes: Sta
     return join(test, yes, no)
 
 
-def with_new_joined(options: list[tuple[Operand, Ran]]) -> list[tuple[Operand, Object]]:
+def with_new_joined(options: Sequence[tuple[Operand, Ran]]) -> list[tuple[Operand, Object]]:
     """The results of sides with their conditions: one object for those of one class that each side has just created."""
     # Held by their runs alone.
     new = [k for k, (_, ran) in enumerate(options) if has_only_attributes(ran.result) and not is_held_elsewhere((ran.result,), 1)]
@@ -201,7 +204,7 @@ def with_new_joined(options: list[tuple[Operand, Ran]]) -> list[tuple[Operand, O
     return [*((test, ran.result) for k, (test, ran) in enumerate(options) if k not in joined), (condition, made)]
 
 
-def _new_of(kind: Object, options: list[tuple[Operand, Ran]]) -> Object:
+def _new_of(kind: Object, options: Sequence[tuple[Operand, Ran]]) -> Object:
     """A new object with joined attributes; None if one has attributes that another lacks, or they cannot be joined."""
     attributes: dict[str, Object] = {}
     slots = [Slot(_RESULT, ran.final) for _, ran in options]

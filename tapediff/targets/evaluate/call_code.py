@@ -127,10 +127,13 @@ def direct_call(
         writer.lines.append(f"if {writer.constant(share_memory)}(({', '.join(into)})): return None")
     fresh = type_.written[: len(type_.written) - len(into)]
     outputs = [*(["status"] if type_.returns_value else []), *(f"o{k}" for k in range(len(fresh))), *into]
-    new = [f"getattr({inputs[shape]}, 'shape', ())" if type(shape) is int else writer.array_type(shape, dtype) for shape, dtype in fresh]
+    new = [
+        f"getattr({inputs[shape]}, 'shape', ())" if isinstance(shape, int) else writer.array_type(shape, dtype) for shape, dtype in fresh
+    ]
     made = [f"o{k} = empty({arguments})" for k, arguments in enumerate(new)]
-    if len(fresh) > 1 and not any(type(shape) is int for shape, _ in fresh):
-        made = [f"({', '.join(f'o{k}' for k in range(len(fresh)))}) = {writer.constant(maker_of(fresh))}()"]
+    fixed = [(shape, dtype) for shape, dtype in fresh if not isinstance(shape, int)]
+    if len(fixed) == len(fresh) > 1:
+        made = [f"({', '.join(f'o{k}' for k in range(len(fresh)))}) = {writer.constant(maker_of(fixed))}()"]
     call = f"({', '.join([*inputs, *outputs[type_.returns_value :]])})"
     expression = writer.result(result.tree, iter([(names[-1] if k == GIVEN else outputs[k], how) for k, how in result.leaves]))
     status = _UNGUARDED if guard is None else _GUARDED
