@@ -33,8 +33,7 @@ class Exits:
             for end in filter(None, ends(completion)):
                 self._leave(end, where_ends(completion, lambda e, end=end: e is end))
             normal = where_ends(completion, is_normal)
-            goes = goes_on() if normal is True else False if normal is False else fork_value(normal, goes_on, lambda: False)
-            put(self.place("goes on"), goes)
+            put(self.place("goes on"), fork_value(normal, goes_on, lambda: False))
 
         def fail(error: BaseException) -> None:
             # Iteration values are unknown after the loop, where the error is raised.
@@ -60,10 +59,7 @@ class Exits:
                 put(self.place("returned"), True)
                 put(self.place("value"), end.value)
 
-        if when is True:
-            note()
-        else:
-            fork(when, note, None)
+        fork(when, note, None)
 
     def _number_of(self, error: BaseException) -> int:
         """The number of an error; errors of one kind and text share it."""

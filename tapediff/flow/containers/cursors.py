@@ -106,7 +106,7 @@ def following(cursor: Cursor, *default: Object) -> Object:
         cursor.move(_OVER)
         return default[0]
 
-    return take() if is_inside is True else end() if is_inside is False else fork_value(is_inside, take, end)
+    return fork_value(is_inside, take, end)
 
 
 def _entry(holder: Object, position: Object) -> Object:

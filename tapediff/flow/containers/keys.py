@@ -58,7 +58,7 @@ def item(holder: dict[Object, Object], key: Object) -> Object:
         return value
     if (make := users_method(type(holder), "__missing__")) is not None:
         made = WithCells(lambda: call(make, holder, key), make)
-        return made() if condition is False else fork_value(condition, lambda: value, made)
+        return fork_value(condition, lambda: value, made)
     if isinstance(holder, defaultdict) and holder.default_factory is not None:
         return _made(holder, key, holder.default_factory)
     exclude(negated(condition), lambda: _missing(key))

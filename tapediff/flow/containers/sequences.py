@@ -61,8 +61,6 @@ def sequences_compared(compare: Compare, name: str, a: Object, b: Object) -> Obj
         if k == n:
             return getattr(operator, name)(len(a), len(b))
         is_equal = equal(compare, a[k], b[k])
-        if type(is_equal) is bool:
-            return at(k + 1) if is_equal else truth(compare(name, a[k], b[k]))
         return truth(fork_value(is_equal, lambda: at(k + 1), lambda: truth(compare(name, a[k], b[k]))))
 
     return at(0)

@@ -77,8 +77,7 @@ def _by_option(pattern: Pattern, choice: Object, captured: Captured) -> Object:
     for k in possible(choice):
         inner: Captured = {}
         condition, option = choice.conditions[k], choice.options[k]
-        fit = lambda option=option, inner=inner: pattern.fits(option, inner)  # noqa: E731 -- its name is its use
-        fits = fork_value(condition, fit, lambda: False) if is_data(condition) else fit()
+        fits = fork_value(condition, lambda option=option, inner=inner: pattern.fits(option, inner), lambda: False)
         hit = both(condition, truth(fits))
         if hit is False:
             continue

@@ -33,10 +33,9 @@ Part = Callable[[], Object]
 
 def if_value(test: Object, yes: Part, no: Part) -> Object:
     """yes() if test else no()"""
-    t = test if type(test) is bool else truth(test)
-    if t is True:
-        return yes()
-    return no() if t is False else fork_value(t, yes, no)
+    if type(test) is bool:
+        return yes() if test else no()
+    return fork_value(truth(test), yes, no)
 
 
 def and_(first: Object, *parts: Part) -> Object:

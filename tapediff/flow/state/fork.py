@@ -142,12 +142,12 @@ def is_of_program(error: BaseException) -> bool:
     return isinstance(error, Exception) or is_raised_by_translated(error)
 
 
-def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
-    """Run both sides of a test and join them; or run only one.
+def fork(test: Object, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
+    """Run both sides of a test, a bool, tracked or not, and join them; or run only one.
 
     A side that raises is left out: within an `Attempt` the error is pending, else a guard excludes it.
     """
-    fact = known(test)
+    fact = test if type(test) is bool else known(test)
     if fact is None:
         fact = outcome(test)
     if fact is not None:
@@ -550,16 +550,13 @@ def exclude(test: Object, error: Callable[[], BaseException]) -> None:
     def raise_() -> None:
         raise error()
 
-    if test is True:
-        raise_()
-    elif test is not False:
-        fork(test, raise_, None)
+    fork(test, raise_, None)
 
 
 # Results of a branch
 
 
-def fork_value(test: Operand, yes: Callable[[], Object], no: Callable[[], Object]) -> Object:
+def fork_value(test: Object, yes: Callable[[], Object], no: Callable[[], Object]) -> Object:
     """Select between the results of two sides."""
     ran = fork(test, yes, no)
     if isinstance(ran, Taken):
