@@ -30,7 +30,7 @@ from ..state.fork import (
 )
 from ..state.joins import join
 from ..state.places import ENDS, Final, WithCells, hand_on, loop_ended, note_variables, put, undo
-from ..state.values import CHOICES, Maybe, Restart, Unjoinable, both, either, lifted, parts, state
+from ..state.values import CHOICES, Maybe, Restart, Unjoinable, any_of, both, either, lifted, parts, state
 from ..translate import unbound_local
 from ..users_code import users_method
 from .blocks import Block, for_each_option, if_, sequence
@@ -91,21 +91,13 @@ def _may_match(kinds: Callable[[], Object], error: BaseException) -> bool:
 
 def _matches(error: BaseException, kinds: Object) -> Object:
     """The condition that an `except` clause catches an error; Python's TypeError for anything but exception classes."""
-    if type(kinds) in CHOICES or (isinstance(kinds, tuple) and any(type(kind) in CHOICES or type(kind) is Maybe for kind in kinds)):
-        found = kinds if isinstance(kinds, tuple) else (kinds,)
-        return _one_matches(error, found)
     found = kinds if isinstance(kinds, tuple) else (kinds,)
+    if any(type(kind) in CHOICES or type(kind) is Maybe for kind in found):
+        each = parts(found)
+        return any_of(both(condition, truth(lifted(lambda one: _matches(error, one), kind))) for condition, kind in each)
     if all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in found):
         return isinstance(error, kinds)
     raise TypeError("catching classes that do not inherit from BaseException is not allowed")
-
-
-def _one_matches(error: BaseException, kinds: tuple[Object, ...]) -> Object:
-    """The same for data-dependent classes."""
-    caught: Object = False
-    for condition, kind in parts(kinds):
-        caught = either(caught, both(condition, truth(lifted(lambda one: _matches(error, one), kind))))
-    return caught
 
 
 # The body, and its end with pending errors

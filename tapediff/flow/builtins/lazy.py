@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable
@@ -24,7 +23,7 @@ from ..containers.views import View
 from ..state.completions import Return, replaced
 from ..state.fork import exclude, where_ends
 from ..state.joins import maybe
-from ..state.values import Choice, Lazy, both
+from ..state.values import Choice, Lazy, all_of
 from .arguments import NATIVE, SEQUENCES, gathered, is_callable_of_users, is_lazy, is_of_interest, is_special
 
 
@@ -126,7 +125,7 @@ def _where_all_exist(combinations: Iterable[tuple[tuple[Object, Object], ...]]) 
     made: list[Object] = []
     for chosen in combinations:
         conditions, values = zip(*chosen) if chosen else ((), ())
-        made.append(maybe(functools.reduce(both, conditions, True), values))
+        made.append(maybe(all_of(conditions), values))
     return call(in_python.chain_, made)
 
 

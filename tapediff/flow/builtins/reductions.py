@@ -18,7 +18,7 @@ from ..containers.lengths import is_real
 from ..operations.dunder import compared
 from ..state.fork import fork_value, select
 from ..state.numbers.python_numbers import is_python_bool, note_python
-from ..state.values import CHOICES, Maybe, both, either, negated, state
+from ..state.values import CHOICES, Maybe, any_of, both, either, negated, state
 from ..users_code import users_method
 from .arguments import (
     CONSTANTS,
@@ -87,12 +87,8 @@ def _quantified(items: Object, wanted: bool) -> Object:
         if not is_of_interest(items):
             return NATIVE
         if all(type(v) in (TrackedArray, Maybe, *CONSTANTS) for v in items):
-            found: Object = False
-            for condition, value in parts(items):
-                t = truth(value)
-                found = either(found, both(condition, t if wanted else negated(t)))
-                if found is True:
-                    break
+            truths = ((condition, truth(value)) for condition, value in parts(items))
+            found = any_of(both(condition, t if wanted else negated(t)) for condition, t in truths)
             return found if wanted else negated(found)
     elif not is_lazy(items) or not items.is_owned:
         return NATIVE

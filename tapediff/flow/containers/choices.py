@@ -23,9 +23,9 @@ from ..state.values import (
     UNBOUND,
     Choice,
     Unjoinable,
+    any_of,
     both,
     choice_with_rest,
-    either,
     holds_several,
     is_data,
     known,
@@ -146,7 +146,7 @@ def truth_of(choice: Choice) -> Object:
     truths = [truth(choice.options[k]) for k in left]
     if len(left) == 1 or all(t is True for t in truths):
         return truths[0]
-    return functools.reduce(either, [both(choice.conditions[k], t) for k, t in zip(left, truths)])
+    return any_of(both(choice.conditions[k], t) for k, t in zip(left, truths))
 
 
 def settled(value: Object) -> Object:

@@ -11,7 +11,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.numbers.bounds import equals, possible_ints
-from ..state.values import CHOICES, Choice, DataKey, Maybe, both, either, is_data, known, negated, state
+from ..state.values import CHOICES, Choice, DataKey, Maybe, all_of, any_of, both, either, is_data, known, negated, state
 
 _NUMBERS = (int, float, bool, np.int64, np.float64, np.bool_)
 # Maximum number of plain values of a key.
@@ -49,11 +49,8 @@ def plain_keys(key: Object) -> list[tuple[Object, Object]] | None:
         return None
     made: list[tuple[Object, Object]] = []
     for chosen in itertools.product(*filter(None, parts)):
-        condition: Object = True
-        for when, _ in chosen:
-            condition = both(condition, when)
         values = [value for _, value in chosen]
-        made.append((condition, type(key)(*values) if hasattr(key, "_fields") else tuple(values)))
+        made.append((all_of(when for when, _ in chosen), type(key)(*values) if hasattr(key, "_fields") else tuple(values)))
     return made
 
 
@@ -63,10 +60,7 @@ def same(a: Object, b: Object) -> Object:
         return True
     if type(a) is Choice or type(b) is Choice:
         choice, other = (a, b) if type(a) is Choice else (b, a)
-        found: Object = False
-        for option, when in zip(choice.options, choice.conditions):
-            found = either(found, both(when, same(option, other)))
-        return found
+        return any_of(both(when, same(option, other)) for option, when in zip(choice.options, choice.conditions))
     if is_data(a) or is_data(b):
         other = b if is_data(a) else a
         if not is_data(other) and type(other) not in _NUMBERS:
@@ -74,14 +68,7 @@ def same(a: Object, b: Object) -> Object:
         is_whole = all((v.type.dtype.kind == "i") if is_data(v) else type(v) in (int, np.int64) for v in (a, b))
         return equals(a, b) if is_whole else truth(a == b)
     if isinstance(a, tuple) and isinstance(b, tuple) and (is_data_key(a) or is_data_key(b)):
-        if len(a) != len(b):
-            return False
-        found = True
-        for p, q in zip(a, b):
-            found = both(found, same(p, q))
-            if found is False:
-                break
-        return found
+        return len(a) == len(b) and all_of(map(same, a, b))
     return a == b
 
 
@@ -103,20 +90,11 @@ def lookup(holder: dict[Object, Object], key: Object) -> tuple[list[tuple[Object
     """Existing keys that may equal a key, as (condition, key, value); and the condition that none does."""
     plain = plain_keys(key)
     hits: list[tuple[Object, Object, Object]] = []
-    if plain is None:
-        missing: Object = True
-        for k in holder:
-            is_there, value = entry(holder, k)
-            hit = both(is_there, same(unwrapped(k), key)) if is_there is not False else False
-            if hit is not False:
-                hits.append((hit, k, value))
-                missing = both(missing, negated(hit))
-        return hits, missing
-    missing = False
-    tracked = [k for k in holder if type(k) is DataKey]
-    for condition, k in plain:
+    missing: Object = False
+    tracked = [k for k in holder if plain is None or type(k) is DataKey]
+    for condition, k in [(True, key)] if plain is None else plain:
         absent: Object = True
-        for own in ([k] if k in holder else []) + tracked:
+        for own in ([k] if plain is not None and k in holder else []) + tracked:
             is_there, value = entry(holder, own)
             is_same = both(is_there, same(unwrapped(own), k)) if is_there is not False else False
             hit = both(condition, is_same)

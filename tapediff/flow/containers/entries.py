@@ -20,6 +20,7 @@ from ..state.places import Contents, note_attribute, note_contents, put as put_p
 from ..state.values import (
     CHOICES,
     Maybe,
+    all_of,
     both,
     either,
     entries_of,
@@ -63,10 +64,7 @@ def ranked(holder: Object) -> list[tuple[Object, Object, Object]]:
 def first_hit(hits: list[tuple[Object, Object]], error: Callable[[], Exception]) -> Object:
     """The value of the first hit; an error if there is none."""
     if not any(hit is True for hit, _ in hits):
-        missing: Object = True
-        for hit, _ in hits:
-            missing = both(missing, negated(hit))
-        exclude(missing, error)
+        exclude(all_of(negated(hit) for hit, _ in hits), error)
         if not hits:
             return None
     return first_of(hits)

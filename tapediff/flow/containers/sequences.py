@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections import deque
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from ..calls.truth import truth
 from ..state.fork import fork_value
 from ..state.identities import is_same
 from ..state.numbers.python_numbers import python_bool
-from ..state.values import CHOICES, Maybe, both, either, entries_of, negated
+from ..state.values import CHOICES, Maybe, all_of, either, entries_of, negated, parted
 from ..users_code import users_method
 from .entries import is_conditional, length, noted, nth, settled_contents
 
@@ -69,16 +68,12 @@ def sequences_compared(compare: Compare, name: str, a: Object, b: Object) -> Obj
 def _are_equal(compare: Compare, a: Object, b: Object) -> Object:
     if is_conditional(a) or is_conditional(b):
         found = truth(length(a) == length(b))
-        rows = [(row.condition, row.value) if type(row) is Maybe else (True, row) for row in zipped([list(a), list(b)])]
+        rows = list(map(parted, zipped([list(a), list(b)])))
     elif len(a) == len(b):
         found, rows = True, [(True, row) for row in zip(a, b)]
     else:
         return False
-    for condition, (p, q) in rows:
-        if found is False:
-            break
-        found = both(found, either(negated(condition), equal(compare, p, q)))
-    return found
+    return found is not False and all_of((either(negated(condition), equal(compare, p, q)) for condition, (p, q) in rows), found)
 
 
 def zipped(columns: list[Object]) -> list[Object]:
@@ -88,6 +83,6 @@ def zipped(columns: list[Object]) -> list[Object]:
     counts = [length(column) for column in columns]
     made: list[tuple[Object, Object]] = []
     for k in range(min(map(len, columns))):
-        there = functools.reduce(both, [truth(count > k) for count in counts])
+        there = all_of(truth(count > k) for count in counts)
         made.append((there, tuple(nth(column, k) for column in columns)))
     return noted(made)

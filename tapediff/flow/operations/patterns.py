@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import abc
 from collections.abc import Callable, Generator, Iterable
 
@@ -16,7 +15,7 @@ from ..containers.keys import discard, has_conditional_keys, there
 from ..containers.lengths import split
 from ..state.fork import fork_value, select
 from ..state.places import WithCells
-from ..state.values import CHOICES, both, either, is_data
+from ..state.values import CHOICES, all_of, both, either, is_data
 from .dunder import compared
 from .objects import attribute
 from .tests_of_values import if_value, is_
@@ -89,9 +88,7 @@ def _by_option(pattern: Pattern, choice: Object, captured: Captured) -> Object:
 
 def _all_fit(parts: tuple[Pattern, ...], entries: Iterable[Object], captured: Captured, found: Object = True) -> Object:
     """The condition that all parts fit, too."""
-    for part, entry in zip(parts, entries):
-        found = found is not False and both(found, part.fits(entry, captured))
-    return found
+    return all_of((part.fits(entry, captured) for part, entry in zip(parts, entries)), found)
 
 
 class Sequence(Pattern):
@@ -160,7 +157,7 @@ class Mapping(Pattern):
         found: Object = True
         if has_conditional_keys(subject):
             conditions, entries = zip(*(there(subject, key) for key in keys)) if keys else ((), ())  # pyright: ignore[reportArgumentType] -- a dict
-            found = functools.reduce(both, conditions, found)
+            found = all_of(conditions)
             if found is False:
                 return False
         else:

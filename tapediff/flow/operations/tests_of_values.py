@@ -24,7 +24,7 @@ from ..state.identities import is_same
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import is_python, python_bool, type_if_known
 from ..state.places import WithCells
-from ..state.values import CHOICES, Lazy, Maybe, both, either, is_data, is_tracked_value, lifted, negated
+from ..state.values import CHOICES, Lazy, Maybe, any_of, both, is_data, is_tracked_value, lifted, negated
 from ..users_code import users_method
 from .dunder import compared
 
@@ -142,12 +142,7 @@ def _among(a: Object, items: Object) -> Object:
     if isinstance(items, (list, tuple)):
         entries = list(parts(items))
         if all(users_method(type(value), "__eq__") is None for value in (a, *(value for _, value in entries))):
-            found: Object = False
-            for condition, value in entries:
-                found = either(found, both(condition, equal(compared, value, a)))
-                if found is True:
-                    break
-            return found
+            return any_of(both(condition, equal(compared, value, a)) for condition, value in entries)
     completion = for_(items, lambda value: if_(truth(equal(compared, value, a)), lambda: Return(True), None), None)
     return returned(replaced(completion, lambda end: Return(False) if end is None else end))
 

@@ -6,7 +6,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.fork import select
 from ..state.numbers.python_numbers import types_of
-from ..state.values import Unjoinable, either
+from ..state.values import Unjoinable, any_of
 from ..users_code import users_method
 
 
@@ -28,11 +28,8 @@ def is_instance(value: Object, kinds: Object) -> Object:
     types = _types(value)
     if types is None:
         return isinstance(value, kinds)
-    found: Object = False
-    for kind, condition in types:
-        if issubclass(kind, kinds):
-            found = either(found, condition)
-    return True if all(issubclass(kind, kinds) for kind, _ in types) else found
+    fitting = [condition for kind, condition in types if issubclass(kind, kinds)]
+    return True if len(fitting) == len(types) else any_of(fitting)
 
 
 def _types(value: Object) -> list[tuple[type, Object]] | None:

@@ -48,7 +48,7 @@ from .places import (
 )
 from .recursions import check_guards, check_instructions, check_recursion, check_sides
 from .unshared import joined_results, joined_unshared
-from .values import CHOICES, UNBOUND, Unjoinable, both, either, facts_of, holds_several, known, negated, state
+from .values import CHOICES, UNBOUND, Unjoinable, all_of, both, either, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
 T = TypeVar("T")
@@ -474,10 +474,7 @@ def path_is_taken(reason: Reason) -> bool:
 
 def condition_of(path: list[tuple[Operand, bool]]) -> Object:
     """A tracked bool that holds where every test of a path has its outcome on it; True for a path without tests."""
-    condition: Object = True
-    for test, holds in path:
-        condition = both(condition, test if holds else negated(test))
-    return condition
+    return all_of(test if holds else negated(test) for test, holds in path)
 
 
 def observed(test: Operand, reason: Reason) -> bool:

@@ -10,7 +10,7 @@ from .fork import Final, Option, Taken, fork_value, joined_value, select, sides_
 from .joins import one_of
 from .places import Contents, Place, Plain, Version
 from .unshared import with_new_joined
-from .values import Unjoinable, both, negated
+from .values import Unjoinable, all_of, negated
 
 
 def fork_options(conditions: Sequence[Operand], sides: Sequence[Callable[[], Object]]) -> Object:
@@ -61,10 +61,7 @@ def _at(place: Place, options: list[tuple[Operand, Object]], all_change: bool) -
         return one_of(options)
     *others, (_, base) = options if all_change else [*options, (None, place.get())]
     if are_values and len(others) > 2:
-        rest: Object = True
-        for test, _ in others:
-            rest = both(rest, negated(test))
-        return one_of([*others, (rest, base)])
+        return one_of([*others, (all_of(negated(test) for test, _ in others), base)])
     for test, value in reversed(others):
         base = joined_value(test, place, value, base)
     return base

@@ -6,7 +6,6 @@ tracked bool; exactly one holds.
 
 from __future__ import annotations
 
-import functools
 import operator
 import threading
 from collections import deque
@@ -121,7 +120,7 @@ def choice_of(options: list[Object], conditions: list[Object]) -> Choice:
 
 def choice_with_rest(options: list[Object], others: list[Object]) -> Object:
     """A choice whose first option holds if none of the others' conditions does."""
-    return Choice(tuple(options), (negated(functools.reduce(either, others)), *others)) if others else options[0]
+    return Choice(tuple(options), (negated(any_of(others)), *others)) if others else options[0]
 
 
 class Maybe(Several):
@@ -386,6 +385,25 @@ def once(name: Object, make: Callable[[], Operand], *operands: Object) -> Operan
     return TrackedArray(recorder, found._id, found._value, found.type)
 
 
+def all_of(conditions: Iterable[Object], found: Object = True) -> Object:
+    """The conjunction of bools, tracked or not, and one before them; evaluated up to the first False."""
+    for condition in conditions:
+        found = both(found, condition)
+        if found is False:
+            break
+    return found
+
+
+def any_of(conditions: Iterable[Object]) -> Object:
+    """The disjunction of bools, tracked or not; evaluated up to the first True."""
+    found: Object = False
+    for condition in conditions:
+        found = either(found, condition)
+        if found is True:
+            break
+    return found
+
+
 def either(a: Object, b: Object) -> Object:
     """a or b, for bools, tracked or not."""
     if type(a) is bool:
@@ -493,12 +511,7 @@ def conditions_of(holder: Object) -> list[Object]:
 
 def is_nonempty(holder: Object) -> Object:
     """The condition that some entry exists."""
-    found: Object = False
-    for condition, _ in parts(holder):
-        found = either(found, condition)
-        if found is True:
-            return True
-    return found
+    return any_of(condition for condition, _ in parts(holder))
 
 
 # Maximum number of outcomes with cached implications.
