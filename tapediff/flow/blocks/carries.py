@@ -42,7 +42,7 @@ class Form:
         Args:
             depth: of nesting in objects.
         """
-        raise NotImplementedError
+        return Options([self]).wider(value)
 
     def blank(self) -> list[Object]:
         """Leaves that are never read."""
@@ -141,9 +141,6 @@ class Selected(Form):
         kept = {axis: Kept(next(leaves)) for axis in self.axes}
         return Compressed(next(leaves), kept)
 
-    def wider(self, value: Object, depth: int = 0) -> Form:
-        return Options([self]).wider(value)
-
     def blank(self) -> list[Object]:
         masks = [np.zeros(self.type.shape[axis], bool) for axis in self.axes]
         return [*masks, np.zeros(self.type.shape, self.type.dtype)]
@@ -239,14 +236,13 @@ class Conditional(Form):
         self.form = form
 
     def leaves(self, value: Object) -> list[Object] | None:
-        condition, entry = (value.condition, value.value) if type(value) is Maybe else (True, value)
+        condition, entry = parted(value)
         if type(value) is Maybe and value.order is not None:
             return None
         leaves = self.form.leaves(entry)
         return None if leaves is None else [condition, *leaves]
 
     def made(self, leaves: Iterator[Object]) -> Object:
-        state.has_maybes = state.has_choices = True
         condition = next(leaves)
         return Maybe(condition, self.form.made(leaves))
 
@@ -255,7 +251,7 @@ class Conditional(Form):
             raise Unjoinable(
                 "the order of a dict's new keys in a loop depends on data", "enter all keys before the loop"
             )
-        return Conditional(self.form.wider(value.value if type(value) is Maybe else value, depth))
+        return Conditional(self.form.wider(parted(value)[1], depth))
 
     def blank(self) -> list[Object]:
         return [False, *self.form.blank()]
@@ -459,8 +455,6 @@ def form_at(place: Place, value: Object, *, is_slotted: bool = False) -> Form:
         if isinstance(value, (list, deque)) and (is_slotted or Maybe in map(type, value)):
             return Slots(type(value), None, 0).wider(value)
         return Parts.of(value) if type(value) in (list, deque, dict) else Constant(value)
-    if isinstance(place, Version):
-        return Number(value.type.shape, value.type.dtype)
     return form_of(value)
 
 

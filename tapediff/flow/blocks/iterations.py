@@ -300,7 +300,6 @@ class Loop:
             put(place, value)
             yield from made_in(place, form, value)
         for key, (place, _) in self.added.items():
-            state.has_choices = state.has_maybes = True
             put(place, [Maybe(Unread(key), None)])
 
     def _results(self, recorder: Recorder, streams: list[int]) -> list[Object] | None:

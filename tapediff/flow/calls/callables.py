@@ -9,11 +9,9 @@ from types import BuiltinMethodType, FunctionType, MethodType
 
 from ..anything import Object
 from ..state.places import mark_made
-from ..state.values import CHOICES, CLASSES_CHANGED, State
+from ..state.values import CHOICES, state
 from ..translate import is_translated, translated
-from ..users_code import KNOWN, is_users, users_method
-
-CLASSES_CHANGED.append(KNOWN.forget)
+from ..users_code import is_users, users_method
 
 # By address: functions, the attributes that reloaders replace, and translated forms.
 _functions: dict[int, tuple[FunctionType, tuple[object, ...], FunctionType]] = {}
@@ -42,14 +40,14 @@ def function(f: Object) -> Object:
     kind = type(f)
     if kind is FunctionType:
         made = of_function(f)
-        return made if made is not f or is_translated(f) or not State.now.is_recording else State.now.native(f)
+        return made if made is not f or is_translated(f) or not state.is_recording else state.native(f)
     if kind is MethodType:
         inner = function(f.__func__)
         if inner is f.__func__:
             return f
         return MethodType(inner, f.__self__) if type(inner) is FunctionType else functools.partial(inner, f.__self__)
     if kind is BuiltinMethodType:
-        return f if not State.now.is_recording else State.now.native(f)
+        return f if not state.is_recording else state.native(f)
     if isinstance(f, type):
         return _of_class(f)
     if kind is functools.partial:
@@ -59,7 +57,7 @@ def function(f: Object) -> Object:
     method = users_method(kind, "__call__")
     if method is not None:
         return functools.partial(function(method), f)
-    return f if not State.now.is_recording else State.now.native(f)
+    return f if not state.is_recording else state.native(f)
 
 
 def call(f: Object, *args: Object, **named: Object) -> Object:
@@ -74,9 +72,9 @@ def _of_class(kind: type) -> Object:
         if made is not None:
             return functools.partial(function(made), kind)
         if type(kind).__call__ is not type.__call__:
-            return State.now.native(kind) if State.now.is_recording and isinstance(kind, EnumMeta) else kind
+            return state.native(kind) if state.is_recording and isinstance(kind, EnumMeta) else kind
     if users_method(kind, "__init__") is None and users_method(kind, "__new__") is None:
-        return kind if not State.now.is_recording or _is_made_by_python(kind) else State.now.native(kind)
+        return kind if not state.is_recording or _is_made_by_python(kind) else state.native(kind)
     return functools.partial(_constructed, kind)
 
 

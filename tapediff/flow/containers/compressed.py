@@ -65,9 +65,6 @@ class Compressed(CompressedArray, Lazy):
         others = {axis: kept for axis, kept in self.kept.items() if axis != -self.ndim}
         return self.whole if not others else [type(self)(row, others) for row in self.whole]
 
-    def unordered(self) -> list[Object]:
-        return self.entries()
-
 
 class Zipped(Lazy):
     """The first entries of arrays whose lengths may be data, and of sequences, side by side."""

@@ -430,7 +430,6 @@ def _join_sets(test: Operand, yes: set[Object], no: set[Object]) -> list[Object]
             made.append(key)
         else:
             state.stamp += 1
-            state.has_choices = state.has_maybes = True
             made.append(Maybe(condition, key, state.stamp))
     return made
 
@@ -463,7 +462,6 @@ def join_entries(test: Operand, yes: Object, no: Object) -> Object:
         value = b if a is UNBOUND else a
     else:
         value = join(test, a, b)
-    state.has_choices = state.has_maybes = True
     condition = join_conditions(test, first, second)
     first_order, second_order = (e.order if type(e) is Maybe else None for e in (yes, no))
     if first_order is None and second_order is None:

@@ -15,7 +15,8 @@ from ...recording.arrays.compressed import CompressedArray
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..translate import stored_cells
-from .values import UNBOUND, Unjoinable, WritesJoined, WritesOutside, classes_changed, state
+from ..users_code import KNOWN
+from .values import UNBOUND, Unjoinable, WritesJoined, WritesOutside, state
 
 T = TypeVar("T")
 
@@ -264,7 +265,7 @@ def note_cells(cells: Iterable[CellType]) -> None:
 def note_attribute(owner: Object, name: str) -> None:
     """Note an attribute."""
     if isinstance(owner, type):
-        classes_changed()
+        KNOWN.forget()
     journal = _journal_of(owner)
     if journal is not None and id(owner) not in journal.made:
         namespace = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None

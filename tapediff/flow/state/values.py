@@ -26,6 +26,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ...recording.instruction_columns import GrowingColumns
 from ..anything import Object
 from ..report import Reason, Report
+from ..users_code import KNOWN
 
 
 class Unjoinable(BaseException):
@@ -195,10 +196,6 @@ class DataKey:
 _FIRST_STAMP = 1 << 40
 
 
-# Callbacks for possible changes of classes.
-CLASSES_CHANGED: list[Callable[[], None]] = []
-
-
 class State(threading.local):
     """The interpreter's state in one thread.
 
@@ -252,7 +249,6 @@ class State(threading.local):
         ended: conditions that end a rolled loop: a full list, or an unjoinable iteration.
     """
 
-    now: State
     def __init__(self) -> None:
         self.reset()
 
@@ -298,16 +294,10 @@ class State(threading.local):
         self.ended: dict[str, Object] = {"full": False, "unjoinable": False, "reasons": {}}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Object], Object] = lambda f: f
-        classes_changed()
+        KNOWN.forget()
 
 
-def classes_changed() -> None:
-    """Forget facts about classes."""
-    for forget in CLASSES_CHANGED:
-        forget()
-
-
-State.now = state = State()
+state = State()
 
 # Types that stand for several values, with their operations.
 CHOICES: dict[type, Object] = {}
