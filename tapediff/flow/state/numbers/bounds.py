@@ -35,7 +35,7 @@ def bounds_of(value: Object) -> Bounds:
     found = bounds_on_all_paths(value)
     if not state.facts or len(found) == 1:
         return found
-    return _narrowed(value, _on_path(value._recorder, value._id))
+    return _narrowed(value._recorder, value._id, _on_path(value._recorder, value._id))
 
 
 def bounds_on_all_paths(value: Object) -> Bounds:
@@ -100,12 +100,8 @@ def _told(name: str, a: Bounds, b: Bounds) -> bool | None:
     return True if is_always else False if is_never else None
 
 
-def _narrowed(value: Object, found: Bounds) -> Bounds:
+def _narrowed(recorder: Object, number: int, found: Bounds) -> Bounds:
     """The bounds that the tests on this path leave."""
-    return _narrowed_by_facts(value._recorder, value._id, found)
-
-
-def _narrowed_by_facts(recorder: Object, number: int, found: Bounds) -> Bounds:
     is_int = type_of(recorder, number).dtype.kind == "i"
     for name, other, holds, shift in _facts_of(recorder).compared.get(number, ()):
         low, high = (0, 0) if other is None else ends(_of_instruction(recorder, other))
@@ -182,13 +178,10 @@ def _on_path(recorder: Object, wanted: int) -> Bounds:
             pending.pop()
             continue
         node, everywhere = _node(recorder, number), _of_instruction(recorder, number)
-        if not node.operands or visited == _MOST_ON_PATH:
-            memo[number] = _narrowed_by_facts(recorder, number, everywhere) if node.type.dtype.kind == "i" else everywhere
-            pending.pop()
-            continue
-        visited += 1
+        operands = node.operands if visited < _MOST_ON_PATH else ()
+        visited += bool(operands)
         taken = None
-        if node.name == "select":
+        if node.name == "select" and operands:
             test = node.inputs[0]
             taken = facts.get((owner, test), _entry_outcome(recorder, test))
             if taken is None and (op_of(recorder, test) is CONSTANT or _is_of_ints(recorder, test)):
@@ -196,17 +189,17 @@ def _on_path(recorder: Object, wanted: int) -> Bounds:
                     pending.append(test)
                     continue
                 taken = bool(next(iter(memo[test]))) if len(memo[test]) == 1 else None
-        operands = node.operands if taken is None else node.inputs[1:2] if taken else node.inputs[2:]
+        operands = operands if taken is None else node.inputs[1:2] if taken else node.inputs[2:]
         left = [k for k in operands if k not in memo]
         if left:
             pending += left
             continue
-        found = _result(recorder, node, memo) if taken is None else memo[operands[0]]
+        found = everywhere if not operands else _result(recorder, node, memo) if taken is None else memo[operands[0]]
         if found == _EITHER and (told := _told_by_difference(recorder, node, memo)) is not None:
             found = frozenset((told,))
         # Of inputs something may be noted.
         found = everywhere if found == ANYTHING else found
-        memo[number] = _narrowed_by_facts(recorder, number, found) if node.type.dtype.kind == "i" else found
+        memo[number] = _narrowed(recorder, number, found) if node.type.dtype.kind == "i" else found
         pending.pop()
     return memo[wanted]
 
@@ -304,7 +297,7 @@ def _entry_outcome(recorder: Object, number: int) -> bool | None:
     if entry is None:
         return None
     value, name, constant = entry
-    return _told(name, _narrowed_by_facts(recorder, value, _of_instruction(recorder, value)), exactly(constant))
+    return _told(name, _narrowed(recorder, value, _of_instruction(recorder, value)), exactly(constant))
 
 
 def _shifted(recorder: Object, number: int) -> list[tuple[int, float]]:
