@@ -19,6 +19,7 @@ from ...base.source_location import user_site
 from ...ir.instruction import Operand
 from ..anything import Object
 from ..calls.truth import truth
+from ..containers.compressed import Conditional
 from ..containers.cursors import Cursor, exhaust
 from ..containers.generators import Generator, emitted, is_emitting
 from ..containers.items import REPEATABLE, Owned, iterated, owned, refuse_iterators
@@ -109,19 +110,19 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
 
 def _go_on(cursor: Cursor, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
     """Loop over the rest of an iterator."""
-    loop, count = LoopEnds(), len(cursor.holder)
-    for k, item in enumerate(cursor.holder):
-        step = WithCells(lambda k=k, item=item: _moved(cursor, k + 1, body, item), body)
-        # The body may advance the iterator itself.
-        if not loop.run(WithCells(lambda k=k, step=step: if_(cursor.is_at_most(k), step, None), body)):
-            return after_loop(loop.found)
-    loop.run(lambda: exhaust(cursor, count))
-    return loop.end(otherwise)
+    count = len(cursor.holder)
 
+    def step(entry: tuple[int, Object]) -> Completion:
+        cursor.move(entry[0] + 1)
+        return body(entry[1])
 
-def _moved(cursor: Cursor, position: int, body: Callable[[Object], Completion], value: Object) -> Completion:
-    cursor.move(position)
-    return body(value)
+    def end() -> Completion:
+        exhaust(cursor, count)
+        return None if otherwise is None else otherwise()
+
+    # The body may advance the iterator itself.
+    entries = Conditional((cursor.is_at_most(k), (k, item)) for k, item in enumerate(cursor.holder))
+    return for_(Owned(entries), WithCells(step, body), WithCells(end, otherwise))
 
 
 class _Length:

@@ -230,11 +230,11 @@ class WithCells:
 
     __slots__ = ("blocks", "run")
 
-    def __init__(self, run: Callable[[], Object], *blocks: Object) -> None:
+    def __init__(self, run: Callable[..., Object], *blocks: Object) -> None:
         self.run, self.blocks = run, blocks
 
-    def __call__(self) -> Object:
-        return self.run()
+    def __call__(self, *args: Object) -> Object:
+        return self.run(*args)
 
 
 def cells_of(block: Object) -> tuple[CellType, ...]:
