@@ -9,17 +9,16 @@ from __future__ import annotations
 import sys
 
 from . import translate
-from .blocks import blocks, exceptions, loops, yields
-from .builtins.arguments import gathered as gathered, starred as starred
+from .blocks import blocks, exceptions, loops
+from .builtins.arguments import gathered as gathered, spreading as spreading, starred as starred
 from .calls import callables, truth
 from .containers import generators, items
-from .operations import dunder, errors, objects, patterns, stars, tests_of_values
+from .operations import dunder, objects, patterns, tests_of_values
 from .state import completions
 from .state.places import mark_made as mark_made
 
 _MODULES = (
-    blocks, exceptions, loops, yields, callables, truth, generators, items, dunder, errors, objects, patterns, stars, tests_of_values,
-    completions, translate,
+    blocks, exceptions, loops, callables, truth, generators, items, dunder, objects, patterns, tests_of_values, completions, translate,
 )  # fmt: skip
 
 # The user's code may define another one.

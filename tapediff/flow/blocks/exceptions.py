@@ -14,6 +14,7 @@ from ...recording.python_state.exception_handlers import PASSING
 from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import concrete, truth
+from ..containers.choices import each
 from ..state.completions import Completion
 from ..state.dead_places import drop_dead, without_variables
 from ..state.fork import (
@@ -30,7 +31,7 @@ from ..state.fork import (
 )
 from ..state.joins import join
 from ..state.places import ENDS, Final, WithCells, hand_on, loop_ended, note_variables, put, undo
-from ..state.values import CHOICES, Maybe, Restart, Unjoinable, any_of, both, either, lifted, parts, state
+from ..state.values import CHOICES, Choice, Maybe, Restart, Unjoinable, any_of, both, either, lifted, parts, state
 from ..translate import unbound_local
 from ..users_code import users_method
 from .blocks import Block, for_each_option, if_, sequence
@@ -93,11 +94,22 @@ def _matches(error: BaseException, kinds: Object) -> Object:
     """The condition that an `except` clause catches an error; Python's TypeError for anything but exception classes."""
     found = kinds if isinstance(kinds, tuple) else (kinds,)
     if any(type(kind) in CHOICES or type(kind) is Maybe for kind in found):
-        each = parts(found)
-        return any_of(both(condition, truth(lifted(lambda one: _matches(error, one), kind))) for condition, kind in each)
+        return any_of(both(there, truth(lifted(lambda one: _matches(error, one), kind))) for there, kind in parts(found))
     if all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in found):
         return isinstance(error, kinds)
     raise TypeError("catching classes that do not inherit from BaseException is not allowed")
+
+
+def raised(error: Object) -> Object:
+    """The error of a `raise` statement; a choice raises each error on its side."""
+
+    def raise_(option: Object) -> Object:
+        raise option
+
+    if isinstance(error, KeyboardInterrupt) or (isinstance(error, type) and issubclass(error, KeyboardInterrupt)):
+        # The program's own, not a signal's.
+        error = state.interrupt = error() if isinstance(error, type) else error
+    return each(error, raise_) if type(error) is Choice else error
 
 
 # The body, and its end with pending errors

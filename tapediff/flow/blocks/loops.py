@@ -8,7 +8,7 @@ iteration by iteration.
 from __future__ import annotations
 
 import operator
-from collections import deque
+from collections import abc, deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import GeneratorType
@@ -21,12 +21,12 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..containers.compressed import Conditional
 from ..containers.cursors import Cursor, exhaust
-from ..containers.generators import Generator, emitted, is_emitting
+from ..containers.generators import Emit, Generator, emitted, is_emitting
 from ..containers.items import REPEATABLE, Owned, iterated, owned, refuse_iterators
 from ..containers.ranges import Counting
 from ..report import Merged, Reason
-from ..state.completions import Completion
-from ..state.fork import fork_value, guarded, observed
+from ..state.completions import Completion, Return, folded, replaced
+from ..state.fork import fork_value, guarded, observed, select
 from ..state.numbers.bounds import bounds_of, ends, note_bounds
 from ..state.places import Entry, WithCells, put
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, facts_of, is_data, lifted, state
@@ -322,3 +322,52 @@ def _by_guards(loop: LoopEnds, test: Object, first: Object, body: Object, otherw
         if body is not None and not loop.run(body):
             return after_loop(loop.found)
         t = None
+
+
+# `yield from` in generators that call the consumer's block
+
+
+class Delegate:
+    """The iterable of a `yield from`, and the generator's return value.
+
+    Attributes:
+        value: None for other iterables.
+    """
+
+    __slots__ = ("items", "value")
+
+    def __init__(self, items: Object) -> None:
+        self.items, self.value = items, None
+
+
+def delegate(source: Delegate, consumer: Emit) -> Completion:
+    """Emit all values of a `yield from`."""
+    items, source.items = source.items, None
+    if type(items) is Generator and items.emitting is not None and items.is_fresh:
+        completion = items.emitting(consumer)
+        source.value = _returned(completion)
+        return replaced(completion, lambda end: None if type(end) is Return else end)
+    if isinstance(items, abc.Generator):
+        return _delegated(source, iter(items), consumer)
+    return for_(items, consumer, None)
+
+
+def _delegated(source: Delegate, generator: Iterator[Object], consumer: Emit) -> Completion:
+    """Emit the values of a generator that Python runs."""
+
+    def values() -> Iterator[Object]:
+        source.value = yield from generator
+
+    return for_(values(), consumer, None)
+
+
+def _returned(completion: Completion) -> Object:
+    """A generator's return value, where it ends normally."""
+    return folded(
+        completion,
+        lambda end: end.value if type(end) is Return else None if end is None else _NO_VALUE,
+        lambda part, yes, no: no if yes is _NO_VALUE else yes if no is _NO_VALUE else select(part.test, yes, no),
+    )
+
+
+_NO_VALUE = object()

@@ -1,11 +1,12 @@
-"""Classifies and unpacks arguments of builtins: data-dependent, lazy or plain."""
+"""Classifies and unpacks arguments of calls: data-dependent, lazy or plain."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import BuiltinMethodType, ModuleType
+from types import BuiltinMethodType, FunctionType, ModuleType
 
+from ...base.source_location import is_library_file
 from ...recording.arrays.tracked import TrackedArray
 from .. import in_python
 from ..anything import Object
@@ -14,9 +15,11 @@ from ..containers import keys, sets
 from ..containers.entries import is_conditional
 from ..containers.generators import Generator
 from ..containers.items import iterated, spread
+from ..containers.lengths import by_length
 from ..containers.sequences import CONSTANTS as CONSTANTS, SEQUENCES as SEQUENCES, is_of_interest as is_of_interest
 from ..containers.views import View
-from ..state.values import Lazy
+from ..state.values import Lazy, Maybe, state
+from ..translate import is_translated
 from ..users_code import users_method
 
 NATIVE: Object = object()
@@ -81,3 +84,19 @@ def in_any_order(items: Object) -> Object:
 def starred(items: Object) -> Object:
     """The arguments of a starred iterable, some of them conditional."""
     return gathered(items) if is_lazy(items) or is_conditional(items) else spread(items)
+
+
+def spreading(f: Object) -> Object:
+    """A function that is called for each possible number of arguments."""
+    if type(f) is FunctionType and not is_translated(f) and not is_library_file(f.__code__.co_filename):
+        return f  # it may inspect its caller's frame
+    made = functools.partial(_spread, f)
+    # Names for error messages.
+    made.__dict__.update({name: value for name in ("__module__", "__qualname__") if (value := getattr(f, name, None)) is not None})
+    return made
+
+
+def _spread(f: Object, /, *args: Object, **named: Object) -> Object:
+    if not state.has_maybes or Maybe not in map(type, args):
+        return f(*args, **named)
+    return by_length(args, lambda plain: f(*plain, **named))

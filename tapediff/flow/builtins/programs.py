@@ -29,7 +29,7 @@ from ..containers import items, keys, sets
 from ..containers.views import View
 from ..operations.dunder import BY_FUNCTION, PLAIN, negative
 from ..operations.objects import attribute, delete_attribute, set_attribute
-from ..operations.types import is_instance, type_of
+from ..operations.tests_of_values import is_instance, type_of
 from . import lazy, lists_and_dicts, numbers, reductions, sorting
 from .arguments import SEQUENCES, where
 

@@ -18,8 +18,7 @@ from ..state.places import WithCells
 from ..state.values import CHOICES, all_of, both, either, is_data
 from .dunder import compared
 from .objects import attribute
-from .tests_of_values import if_value, is_
-from .types import is_instance
+from .tests_of_values import if_value, is_, is_instance
 
 Captured = dict[str, Object]
 

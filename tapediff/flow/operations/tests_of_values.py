@@ -1,4 +1,4 @@
-"""Tests: the truth of a value, `and`, `or`, `not`, conditional expressions, chained comparisons, identity and membership."""
+"""Tests: the truth of a value, `and`, `or`, `not`, conditional expressions, chained comparisons, identity, membership, and types."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..blocks.blocks import if_, returned
 from ..blocks.loops import for_
@@ -19,12 +20,12 @@ from ..containers.keys import is_by_data, there
 from ..containers.ranges import Counting, holds
 from ..containers.sequences import equal
 from ..state.completions import Return, replaced
-from ..state.fork import fork_value
+from ..state.fork import fork_value, select
 from ..state.identities import is_same
 from ..state.numbers.bounds import as_choice
-from ..state.numbers.python_numbers import is_python, python_bool, type_if_known
+from ..state.numbers.python_numbers import is_python, python_bool, type_if_known, types_of
 from ..state.places import WithCells
-from ..state.values import CHOICES, Lazy, Maybe, any_of, both, is_data, is_tracked_value, lifted, negated
+from ..state.values import CHOICES, Lazy, Maybe, Unjoinable, any_of, both, is_data, is_tracked_value, lifted, negated
 from ..users_code import users_method
 from .dunder import compared
 
@@ -177,3 +178,40 @@ def text(*parts: Object) -> Object:
 def shown(value: Object) -> Object:
     """A value to be formatted; choices are settled by guards."""
     return CHOICES[type(value)].settled(value) if type(value) in CHOICES else value
+
+
+# Types of tracked numbers in plain Python
+
+
+def type_of(value: Object) -> Object:
+    """type(value); a choice of types if data-dependent."""
+    types = _types(value)
+    if types is None:
+        return type(value)
+    chosen: Object = types[-1][0]
+    for kind, condition in reversed(types[:-1]):
+        chosen = kind if condition is True else select(condition, kind, chosen)
+    return chosen
+
+
+def is_instance(value: Object, kinds: Object) -> Object:
+    """isinstance(value, kinds): a bool, tracked or not."""
+    if type(value) is not TrackedArray or (isinstance(kinds, type) and users_method(type(kinds), "__instancecheck__") is not None):
+        return isinstance(value, kinds)
+    types = _types(value)
+    if types is None:
+        return isinstance(value, kinds)
+    fitting = [condition for kind, condition in types if issubclass(kind, kinds)]
+    return True if len(fitting) == len(types) else any_of(fitting)
+
+
+def _types(value: Object) -> list[tuple[type, Object]] | None:
+    """The possible Python types of a tracked number; None for other values."""
+    if type(value) is not TrackedArray or value.type.shape or value._view is not None:
+        return None
+    types = types_of(value)
+    if types is None:
+        raise Unjoinable(
+            "code needs a number's type, Python's or NumPy's, which depends on data", "convert the number with float() before"
+        )
+    return types
