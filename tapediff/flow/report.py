@@ -64,17 +64,13 @@ class Report:
 
     # While the recording is made
 
-    def note(self, form: str, site: Object) -> None:
-        """Note a merged branch."""
-        self._noted.append(Merged(form, site))
+    def note(self, form: str, site: Object, carries: int = 0, iterations: int | None = None, reason: Reason | None = None) -> None:
+        """Note a branch or a loop, merged or not."""
+        self._noted.append(Merged(form, site, carries, iterations, reason))
 
     def note_choice(self) -> None:
         """Note that the last branch chooses between objects."""
         self.note("choice", self._noted.pop().site)
-
-    def note_loop(self, loop: Merged) -> None:
-        """Note a loop, merged or not."""
-        self._noted.append(loop)
 
     def note_guard(self, recorder: Object, reason: Reason, site: Object) -> None:
         """Note the reason for the next guard."""
@@ -165,11 +161,7 @@ def _listed(title: str, parts: Iterable[Object], lines_of: Callable[[Object], li
     parts = list(parts)
     rest = len(parts) - _MOST_LISTED
     lines = [line for part in parts[:_MOST_LISTED] for line in lines_of(part)] + [f"and {rest} more"] * (rest > 0)
-    return [title, *_indented(lines)] if parts else []
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
+    return [title, *(f"  {line}" for line in lines)] if parts else []
 
 
 def _why(told: dict[str, Object]) -> list[str]:

@@ -36,12 +36,12 @@ from ..calls.truth import truth
 from ..containers.compressed import Compressed
 from ..containers.lengths import packed
 from ..containers.positions import inside_array
-from ..report import Merged, Reason
+from ..report import Reason
 from ..state.fork import decided, end_loop, exclude, in_side, is_apart
 from ..state.joins import chosen
 from ..state.numbers.large_ints import check_ints_of_iteration
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
-from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note, put, undo
+from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note_cells, put, undo
 from ..state.recursions import TooDeep, is_of_sizes
 from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, both, negated, parted, state
 from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_in, objects_of, or_before, wider_at
@@ -232,8 +232,7 @@ class Loop:
             gc.collect(0)
         arrays: list[tuple[Object, Object]] = []
         try:
-            for cell in cells_of(self.cells):
-                note(Cell(cell))
+            note_cells(cells_of(self.cells))
             made = list(self._begin(recorder, journal, arrays))
             entries = [recorder.input(_first(stream), active=True) for stream in self.streams]
             numbers = [entry._id for entry in entries]
@@ -307,7 +306,7 @@ class Loop:
         self.last.clear()
         results: list[Object] = []
         ends: list[Object] = []
-        self.names.clear()
+        self.names = NamesOfArrays()
         met: set[int] = set()
         carried = self._carried()
         wider = [(one, value) for one in carried if one.form.leaves(value := one.place.get()) is None]
@@ -417,7 +416,7 @@ class Loop:
         count = None if self.source is None else self.source.count
         last = [] if self.source is None else self.source.last
         site = user_site()
-        state.report.note_loop(Merged("loop", site, n, count))
+        state.report.note("loop", site, n, count)
         form = LoopForm(n, len(self.streams), len(self.outer), count, stops=count is None, most=None, site=str(site))
         begins = [as_leaf(first, BOOL)] if count is None else []
         if (buffers := current_recorder().buffers) is not None:
@@ -481,10 +480,6 @@ def _differs(a: Object, b: Object) -> bool:
     if isinstance(a, (list, dict, set)) and type(a) is type(b) and len(a) == len(b):
         parts = zip(a.values(), b.values()) if isinstance(a, dict) else zip(a, b)
         return any(x is not y for x, y in parts) or (isinstance(a, dict) and list(a) != list(b))
-    return _is_other_value(a, b)
-
-
-def _is_other_value(a: Object, b: Object) -> bool:
     if type(a) is Unread or type(b) is Unread:
         return True
     return not hasattr(a, "_id") or not hasattr(b, "_id") or a._id != b._id or a._recorder is not b._recorder

@@ -24,7 +24,7 @@ from ..containers.cursors import Cursor, exhaust
 from ..containers.generators import Emit, Generator, emitted, is_emitting
 from ..containers.items import REPEATABLE, Owned, iterated, owned, refuse_iterators
 from ..containers.ranges import Counting
-from ..report import Merged, Reason
+from ..report import Reason
 from ..state.completions import Completion, Return, folded, replaced
 from ..state.fork import fork_value, guarded, observed, select
 from ..state.numbers.bounds import bounds_of, ends, note_bounds
@@ -282,7 +282,7 @@ def data_loop(loop: LoopEnds, test: Callable[[], Object], first: Object, body: B
 
 def note_iterations(why: Unjoinable) -> Reason:
     """Report that a loop is recorded iteration by iteration."""
-    state.report.note_loop(Merged("iterations", user_site(), reason=why.reason))
+    state.report.note("iterations", user_site(), reason=why.reason)
     return why.reason
 
 

@@ -24,10 +24,6 @@ class NamesOfArrays:
         self.shared: set[int] = set()
         self.others: list[TrackedArray] = []
 
-    def clear(self) -> None:
-        """Begin another attempt."""
-        self.arrays, self.shared, self.others = {}, set(), []
-
     def add_all(self, number: int, leaves: list[Object]) -> None:
         """Note the arrays of a variable, from its first carry on."""
         self.arrays.update((number + k, leaf) for k, leaf in enumerate(leaves) if type(leaf) is TrackedArray and leaf.type.shape)

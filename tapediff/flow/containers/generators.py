@@ -13,7 +13,7 @@ from types import GeneratorType
 from ..anything import Object
 from ..state.completions import CONTINUE, Completion, Jump, ends, replaced
 from ..state.fork import exclude, guarded, is_of_program, refuse, where_ends
-from ..state.places import Cell, cells_of, note
+from ..state.places import cells_of, note_cells
 from ..state.values import Restart, Unjoinable, state
 
 Emit = Callable[[Object], Completion]
@@ -153,8 +153,7 @@ def emitted(generator: Generator, body: Emit) -> Completion:
 
     def emit(value: Object) -> Completion:
         if state.journals:
-            for cell in cells:
-                note(Cell(cell))
+            note_cells(cells)
         if len(state.attempts) == attempts:
             try:
                 completion = body(value)
