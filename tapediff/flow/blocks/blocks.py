@@ -46,16 +46,6 @@ def is_normal(end: Object) -> bool:
 
 def returned(completion: Completion) -> Object:
     """The return value of a completion."""
-    if completion is None:
-        return None
-    return _value_of(completion)
-
-
-def done(completion: Completion) -> None:
-    """Drop the completion of a statement that cannot jump."""
-
-
-def _value_of(completion: Completion) -> Object:
     return folded(
         completion, lambda end: end.value if type(end) is Return else None, lambda part, yes, no: select(part.test, yes, no)
     )

@@ -8,7 +8,7 @@ import math
 from ...recording.arrays.tracked import TrackedArray
 from .. import in_python
 from ..anything import Object
-from ..blocks.blocks import done, if_
+from ..blocks.blocks import if_
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..containers.cursors import Cursor
@@ -151,5 +151,5 @@ def _only_there(condition: Object, key: Object, value: Object) -> Object:
     def run() -> None:
         found[0] = call(key, value)
 
-    done(if_(condition, run, None))
+    if_(condition, run, None)
     return found[0]

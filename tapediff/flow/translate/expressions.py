@@ -15,15 +15,11 @@ _Node = TypeVar("_Node", bound=ast.AST)
 OPERATORS = "_flow_"
 RIGHT, LEFT = "_right_", "_left_"
 
-INPLACE: dict[type[ast.operator], str] = {
-    ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.Pow: "ipow",
-    ast.MatMult: "imatmul", ast.BitAnd: "iand", ast.BitOr: "ior", ast.BitXor: "ixor", ast.LShift: "ilshift", ast.RShift: "irshift",
+ARITHMETIC: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow",
+    ast.MatMult: "matmul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
 }  # fmt: skip
-# Operations that depend on number types, for errors, signed zeros and integer overflow.
-OF_TYPES: dict[type[ast.operator], str] = {
-    ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow",
-    ast.LShift: "lshift", ast.RShift: "rshift",
-}  # fmt: skip
+_OF_TYPES = frozenset("mul truediv floordiv mod pow lshift rshift".split())
 _IDENTITY: dict[type[ast.cmpop], str] = {ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", **_IDENTITY,
@@ -56,6 +52,12 @@ def again(value: ast.expr, name: str) -> ast.expr:
 def text(value: str) -> ast.Constant:
     """A constant string."""
     return ast.Constant(value)
+
+
+def of_types(op: ast.operator) -> list[ast.expr]:
+    """The name of an operation that depends on number types, for errors, signed zeros and integer overflow."""
+    name = ARITHMETIC[type(op)]
+    return [text(name)] if name in _OF_TYPES else []
 
 
 def at(made: _Node, node: ast.AST) -> _Node:
@@ -155,8 +157,7 @@ class Expressions(ast.NodeTransformer):
         made = self.visit(inner)
         for link in reversed(links):
             right = self.visit(link.right)
-            symbol = OF_TYPES.get(type(link.op))
-            first = ast.copy_location(operator_call("left", made, kept(right, RIGHT), *([] if symbol is None else [text(symbol)])), link)
+            first = ast.copy_location(operator_call("left", made, kept(right, RIGHT), *of_types(link.op)), link)
             made = ast.copy_location(ast.BinOp(first, link.op, again(right, RIGHT)), link)
         return made
 

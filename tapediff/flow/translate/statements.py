@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 from .compound import compound, in_place
 from .expressions import (
-    INPLACE,
+    ARITHMETIC,
     LEFT,
-    OF_TYPES,
     RIGHT,
     Expressions,
     NotTranslated,
@@ -22,6 +21,7 @@ from .expressions import (
     at,
     is_inlined,
     kept,
+    of_types,
     operator,
     operator_call,
     parameters_of,
@@ -191,7 +191,7 @@ class _Function:
                 if jumps([statement]):
                     made.append(at(ast.Return(operator_call("returned", call) if is_top else call), statement))
                 else:
-                    made.append(at(ast.Expr(operator_call("done", call)), statement))
+                    made.append(at(ast.Expr(call), statement))
             elif isinstance(statement, ast.Return):
                 expressions = self.expressions()
                 value = ast.Constant(None) if statement.value is None else expressions.visit(statement.value)
@@ -359,9 +359,9 @@ class _Function:
     def _in_place(self, statement: ast.AugAssign, old: ast.expr, value: ast.expr) -> ast.expr:
         """Python's operator for numbers, at the user's line; else an operator that may write in place."""
         before, new = ast.Name(LEFT, ast.Load()), again(value, RIGHT)
-        symbol = [text(OF_TYPES[type(statement.op)])] if type(statement.op) in OF_TYPES else []
-        are_numbers = operator_call("numbers", kept(old, LEFT), kept(value, RIGHT), *symbol)
-        return ast.IfExp(are_numbers, ast.BinOp(before, statement.op, new), operator_call(INPLACE[type(statement.op)], before, new))
+        are_numbers = operator_call("numbers", kept(old, LEFT), kept(value, RIGHT), *of_types(statement.op))
+        changed = operator_call(f"i{ARITHMETIC[type(statement.op)]}", before, new)
+        return ast.IfExp(are_numbers, ast.BinOp(before, statement.op, new), changed)
 
     def _delete(self, target: ast.expr, values: Expressions) -> list[ast.stmt]:
         if isinstance(target, ast.Name):
