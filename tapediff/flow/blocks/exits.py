@@ -10,7 +10,7 @@ from ..state.completions import BREAK, Completion, Conditional, Return, ends, re
 from ..state.fork import exclude, fork, fork_value, where_ends
 from ..state.joins import is_equal
 from ..state.places import Entry, Place, WithCells, put
-from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, choice_with_rest, is_data
+from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, is_data, without_unbound
 from .blocks import LoopEnds, is_normal, without_continue
 from .exceptions import attempted, with_arguments
 
@@ -81,7 +81,8 @@ class Exits:
         if broken is not False:
             completion = BREAK if broken is True else Conditional(broken, BREAK, None)
         if returned is not False:
-            value = _bound(found["value"])
+            # Never read where nothing was returned.
+            value = without_unbound(found["value"]) if type(found["value"]) is Choice else found["value"]
             completion = Return(value) if returned is True else Conditional(returned, Return(value), completion)
         if completion is not None:
             loop.found.append(completion)
@@ -91,12 +92,3 @@ class Exits:
 
 def _are_same(args: tuple[Object, ...], others: tuple[Object, ...]) -> bool:
     return len(args) == len(others) and all(a is b or is_equal(a, b) for a, b in zip(args, others))
-
-
-def _bound(value: Object) -> Object:
-    """The value of a `return`, where there was one."""
-    if type(value) is not Choice:
-        return value
-    kept = [k for k, option in enumerate(value.options) if option is not UNBOUND]
-    # Never read where nothing was returned.
-    return choice_with_rest([value.options[k] for k in kept], [value.conditions[k] for k in kept[1:]])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from types import BuiltinMethodType
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..state.fork import decide, decided, exclude, select
-from ..state.joins import CONSTANTS, join, join_conditions, most_options, one_of, where
+from ..state.joins import CONSTANTS, is_constant, join, join_conditions, most_options, one_of, where
 from ..state.options import fork_options
 from ..state.values import (
     CHOICES,
@@ -25,12 +24,12 @@ from ..state.values import (
     Unjoinable,
     any_of,
     both,
-    choice_with_rest,
     holds_several,
     is_data,
     known,
     lifted,
     state,
+    without_unbound,
 )
 from ..users_code import shared_method
 
@@ -74,13 +73,13 @@ def mapped(op: Callable[..., Object], *args: Object, is_pure: bool = False) -> O
     if choice is None or not all(argument is choice or type(argument) in CONSTANTS for argument in args):
         return lifted(op, *args)
     left = possible(choice)
-    if not is_pure and not all(map(_is_constant, (choice.options[k] for k in left))):
+    if not is_pure and not all(map(is_constant, (choice.options[k] for k in left))):
         return lifted(op, *args)
     try:
         results = [op(*(choice.options[k] if argument is choice else argument for argument in args)) for k in left]
     except Exception:  # noqa: BLE001 -- raised again on the side of its option
         return lifted(op, *args)
-    if not is_pure and not all(map(_is_constant, results)):
+    if not is_pure and not all(map(is_constant, results)):
         return lifted(op, *args)
     if len(left) == 1:
         return results[0]
@@ -91,11 +90,6 @@ def mapped(op: Callable[..., Object], *args: Object, is_pure: bool = False) -> O
         return lifted(op, *args)
     state.report.note("choice" if holds_several(result) else "select", current_recorder().site_of(sys._getframe(1)))
     return result
-
-
-def _is_constant(option: Object) -> bool:
-    """True for constants and their methods."""
-    return type(option) in CONSTANTS or (type(option) is BuiltinMethodType and type(option.__self__) in CONSTANTS)
 
 
 def as_value(value: Object) -> Object:
@@ -133,9 +127,7 @@ def bound(choice: Choice, error: Callable[[], Exception]) -> Object:
     if without is None:
         return choice
     exclude(choice.conditions[without], error)
-    kept = [k for k in range(len(choice.options)) if k != without]
-    # One of the others holds after the error.
-    return choice_with_rest([choice.options[k] for k in kept], [choice.conditions[k] for k in kept[1:]])
+    return without_unbound(choice)
 
 
 def truth_of(choice: Choice) -> Object:

@@ -294,13 +294,12 @@ def one_of(hits: list[tuple[Object, Object]]) -> Object:
 
 def most_options(options: Iterable[Object]) -> int:
     """Maximum number of options in an operation."""
-    return _MOST_CONSTANTS if all(map(_is_constant, options)) else MOST_OPTIONS
+    return _MOST_CONSTANTS if all(type(option) is TrackedArray or is_constant(option) for option in options) else MOST_OPTIONS
 
 
-def _is_constant(value: Object) -> bool:
-    """True for immutable values and their methods."""
-    kind = type(value)
-    return kind in CONSTANTS or kind is TrackedArray or (kind is BuiltinMethodType and type(value.__self__) in CONSTANTS)
+def is_constant(value: Object) -> bool:
+    """True for constants and their methods."""
+    return type(value) in CONSTANTS or (type(value) is BuiltinMethodType and type(value.__self__) in CONSTANTS)
 
 
 def _check_count(options: list[Object]) -> None:

@@ -124,6 +124,12 @@ def choice_with_rest(options: list[Object], others: list[Object]) -> Object:
     return Choice(tuple(options), (negated(any_of(others)), *others)) if others else options[0]
 
 
+def without_unbound(choice: Choice) -> Object:
+    """A choice without its unbound option, which is not read."""
+    kept = [k for k, option in enumerate(choice.options) if option is not UNBOUND]
+    return choice_with_rest([choice.options[k] for k in kept], [choice.conditions[k] for k in kept[1:]])
+
+
 class Maybe(Several):
     """A conditional entry of a container.
 
