@@ -271,8 +271,6 @@ def _place_of_choices(f: Object, args: tuple[Object, ...]) -> int | None:
 
 def _is_of_several_types(value: Object) -> bool:
     """True for a number whose type in Python depends on data."""
-    if type(value) is not TrackedArray or value.type.shape:
-        return False
     types = types_of(value)
     return types is None or len(types) > 1
 

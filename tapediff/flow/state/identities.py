@@ -111,7 +111,7 @@ def _are_same_constants(number: TrackedArray, other: Object) -> Object:
 
 def _types(value: Object) -> list[tuple[type, Object]]:
     """The possible types of a number, with their conditions."""
-    types = types_of(value) if type(value) is TrackedArray and not value.type.shape else [(type(value), True)]
+    types = types_of(value)
     if types is None:
         raise Unjoinable("a number of unknown type is compared by `is`", "compare numbers by ==")
     return types

@@ -146,8 +146,10 @@ def is_int(value: Object) -> Object:
     return _found(_INT, value._recorder, value._id)
 
 
-def types_of(number: TrackedArray) -> list[tuple[type, Object]] | None:
-    """The possible Python types of a tracked number, with their conditions; None if unknown."""
+def types_of(number: Object) -> list[tuple[type, Object]] | None:
+    """The possible Python types of a tracked number, or the type of another value, with their conditions; None if unknown."""
+    if type(number) is not TrackedArray or number.type.shape:
+        return [(type(number), True)]
     kind, name = number.type.dtype.kind, number._recorder.instructions[number._id].op.name
     python = number._id in number._recorder.python_ints or is_python(number)
     if kind == "b" and python is False and name.startswith("logical"):
