@@ -122,7 +122,8 @@ def without_variables(error: BaseException, body: FrameType | None = None) -> Ba
     """
     part: BaseException | None = error
     while part is not None:
-        entries = [*(_running(body) if part is error else ()), *_entries(part.__traceback__)]
+        raised = [(entry.tb_frame.f_code, entry.tb_lineno) for entry in users_entries(part.__traceback__)]
+        entries = [*(_running(body) if part is error else ()), *raised]
         trace: TracebackType | None = None
         for code, line in reversed(entries):
             trace = TracebackType(trace, _frame(code), -1, line)
@@ -141,11 +142,11 @@ def _running(body: FrameType | None) -> list[tuple[CodeType, int]]:
     return found[::-1]
 
 
-def _entries(trace: TracebackType | None) -> Iterator[tuple[CodeType, int]]:
+def users_entries(trace: TracebackType | None) -> Iterator[TracebackType]:
+    """The entries of a traceback in the user's code."""
     while trace is not None:
-        code = trace.tb_frame.f_code
-        if not is_library_file(code.co_filename):
-            yield code, trace.tb_lineno
+        if not is_library_file(trace.tb_frame.f_code.co_filename):
+            yield trace
         trace = trace.tb_next
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple, NoReturn, TypeVar
 import numpy as np
 
 from ...base.current_recording import current_recorder
-from ...base.source_location import Site, is_library_file, user_site
+from ...base.source_location import Site, user_site
 from ...errors import TapediffError
 from ...ir.instruction import Operand
 from ...recording.python_state.caught_errors import failure_caught
@@ -25,7 +25,7 @@ from ..anything import Object
 from ..report import Reason
 from ..translate import is_raised_by_translated, untranslated
 from .completions import Completion, Conditional, Return, folded
-from .dead_places import drop_dead, forget_frames, without_variables
+from .dead_places import drop_dead, forget_frames, users_entries, without_variables
 from .joins import join, join_conditions, join_contents, join_versions
 from .numbers.bounds import outcome
 from .places import (
@@ -308,11 +308,9 @@ def end_loop(why: str, condition: Operand, reason: Reason) -> None:
 
 def _reason_of(error: BaseException) -> Reason:
     """The reason for a guard on an error."""
-    trace, site = error.__traceback__, None
-    while trace is not None:
-        if not is_library_file(trace.tb_frame.f_code.co_filename):
-            site = Site(trace.tb_frame.f_code, trace.tb_lasti)
-        trace = trace.tb_next
+    site = None
+    for trace in users_entries(error.__traceback__):
+        site = Site(trace.tb_frame.f_code, trace.tb_lasti)
     return Reason(f"{type(error).__name__} is raised", site=site or user_site(), raises=True)
 
 
@@ -553,19 +551,24 @@ def exclude(test: Object, error: Callable[[], BaseException]) -> None:
 # Results of a branch
 
 
-def fork_value(test: Object, yes: Callable[[], Object], no: Callable[[], Object]) -> Object:
+def _value(test: Operand, first: Ran, second: Ran) -> Object:
+    """Select a value; by a guard if the two cannot be joined."""
+    try:
+        result = joined_results(test, (first.result, second.result), first.final, second.final)
+    except Unjoinable as why:
+        return (first if decided(test, why.reason) else second).result
+    if holds_several(result):
+        state.report.note_choice()
+    return result
+
+
+def fork_value(test: Object, yes: Side, no: Side, joined: Callable[[Operand, Ran, Ran], Object] = _value) -> Object:
     """Select between the results of two sides."""
     ran = fork(test, yes, no)
     if isinstance(ran, Taken):
         return ran.result
-    first, second = ran
     try:
-        result = joined_results(test, (first.result, second.result), first.final, second.final)
-        if holds_several(result):
-            state.report.note_choice()
-        return result
-    except Unjoinable as why:
-        return (first if decided(test, why.reason) else second).result
+        return joined(test, *ran)
     finally:
         first_result(ran)
 
@@ -599,22 +602,17 @@ def first_of(hits: list[tuple[Object, Object]]) -> Object:
 
 def fork_block(test: Operand, yes: Side, no: Side) -> Completion:
     """Fork two blocks; the joined completion."""
-    ran = fork(test, yes, no)
-    if isinstance(ran, Taken):
-        return ran.result
-    first, second = ran
-    completion = conditional(test, first.result, second.result, (first.final, second.final))
-    first_result(ran)
-    return completion
+    return fork_value(test, yes, no, _conditional)
 
 
-def conditional(test: Operand, yes: Completion, no: Completion, sides: tuple[Final, Final] = ({}, {})) -> Completion:
+def _conditional(test: Operand, first: Ran, second: Ran) -> Completion:
     """Select a completion."""
+    yes, no = first.result, second.result
     if yes is no:
         return yes
     if type(yes) is Return and type(no) is Return:
         try:
-            return Return(joined_results(test, (yes.value, no.value), *sides))
+            return Return(joined_results(test, (yes.value, no.value), first.final, second.final))
         except Unjoinable:
             pass
     return Conditional(test, yes, no)
