@@ -159,22 +159,23 @@ def _pattern(pattern: ast.pattern, values: Expressions) -> ast.expr:
 
     match pattern:
         case ast.MatchValue(value):
-            return operator_call("Value", values.delayed(value))
+            return operator_call("match_value", values.delayed(value))
         case ast.MatchSingleton(value):
-            return operator_call("Singleton", ast.Constant(value))
+            return operator_call("match_singleton", ast.Constant(value))
         case ast.MatchSequence(patterns):
-            return operator_call("Sequence", inside(patterns))
+            star = next((k for k, part in enumerate(patterns) if isinstance(part, ast.MatchStar)), None)
+            return operator_call("match_sequence", inside(patterns), ast.Constant(star))
         case ast.MatchStar(name):
-            return operator_call("Star", ast.Constant(name))
+            return operator_call("match_as", ast.Constant(None), ast.Constant(name))
         case ast.MatchMapping(keys, patterns, rest):
             names = ast.Tuple([values.delayed(key) for key in keys], ast.Load())
-            return operator_call("Mapping", names, inside(patterns), ast.Constant(rest))
+            return operator_call("match_mapping", names, inside(patterns), ast.Constant(rest))
         case ast.MatchClass(kind, patterns, names, keyword_patterns):
             keywords = ast.Constant(tuple(names))  # pyright: ignore[reportArgumentType] -- the stubs leave out tuples
-            return operator_call("Class", values.delayed(kind), inside(patterns), keywords, inside(keyword_patterns))
+            return operator_call("match_class", values.delayed(kind), inside(patterns), keywords, inside(keyword_patterns))
         case ast.MatchAs(inner, name):
-            return operator_call("Capture", ast.Constant(None) if inner is None else _pattern(inner, values), ast.Constant(name))
+            return operator_call("match_as", ast.Constant(None) if inner is None else _pattern(inner, values), ast.Constant(name))
         case ast.MatchOr(patterns):
-            return operator_call("Alternatives", inside(patterns))
+            return operator_call("match_or", inside(patterns))
         case _:
             raise NotTranslated(f"it has a pattern of kind {type(pattern).__name__}")
