@@ -11,7 +11,19 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.numbers.bounds import equals, possible_ints
-from ..state.values import CHOICES, Choice, DataKey, Maybe, all_of, any_of, both, either, is_data, known, negated, state
+from ..state.values import (
+    CHOICES,
+    Choice,
+    DataKey,
+    all_of,
+    any_of,
+    both,
+    either,
+    entry_on_path,
+    is_data,
+    negated,
+    state,
+)
 
 _NUMBERS = (int, float, bool, np.int64, np.float64, np.bool_)
 # Maximum number of plain values of a key.
@@ -74,11 +86,7 @@ def same(a: Object, b: Object) -> Object:
 
 def entry(holder: dict[Object, Object], key: Object) -> tuple[Object, Object]:
     """The condition that an existing key is present, and its value."""
-    value = dict.__getitem__(holder, key)
-    if type(value) is not Maybe:
-        return True, value
-    fact = known(value.condition) if is_data(value.condition) else value.condition
-    return value.condition if fact is None else fact, value.value
+    return entry_on_path(dict.__getitem__(holder, key))
 
 
 def unwrapped(key: Object) -> Object:

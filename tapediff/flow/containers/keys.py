@@ -14,7 +14,7 @@ from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..state.fork import decided, exclude, fork, fork_value, refuse, select
-from ..state.joins import maybe, numbered, one_of
+from ..state.joins import has_order, maybe, numbered, one_of
 from ..state.places import Contents, WithCells, note_contents, put
 from ..state.values import (
     CHOICES,
@@ -125,12 +125,12 @@ def set_item(holder: dict[Object, Object], key: Object, value: Object) -> None:
         _set_by_data(holder, key, value)
         return
     old: Object = dict.get(holder, key)
-    if not has_conditional_keys(holder) or (type(old) is not Maybe and key in holder and not _has_order(holder)):
+    if not has_conditional_keys(holder) or (type(old) is not Maybe and key in holder and not has_order(holder)):
         _base(holder).__setitem__(holder, key, value)
         return
     condition, _ = there(holder, key)
     is_last = key not in holder or next(reversed(holder)) == key
-    if not _has_order(holder):
+    if not has_order(holder):
         if is_last or condition is True:
             _base(holder).__setitem__(holder, key, value)
             return
@@ -154,13 +154,13 @@ def _set_by_data(holder: dict[Object, Object], key: Object, value: Object) -> No
     if plain is None:
         plain = [(True, DataKey(key))]
     has_one = len(plain) == 1 and plain[0][1] not in holder
-    if not has_one or _has_order(holder):
+    if not has_one or has_order(holder):
         _number(holder)
     state.stamp += 1
     for condition, own in plain:
         is_new = both(condition, missing)
         if is_new is not False:
-            _put_new(holder, own, is_new, value, None if has_one and not _has_order(holder) else state.stamp)
+            _put_new(holder, own, is_new, value, None if has_one and not has_order(holder) else state.stamp)
 
 
 def _put_value(holder: dict[Object, Object], key: Object, value: Object) -> None:
@@ -182,10 +182,6 @@ def _put_new(holder: dict[Object, Object], key: Object, is_new: Object, value: O
 
 
 _MISSING = object()
-
-
-def _has_order(holder: dict[Object, Object]) -> bool:
-    return any(type(held) is Maybe and held.order is not None for held in holder.values())
 
 
 def _number(holder: dict[Object, Object]) -> None:
@@ -239,7 +235,7 @@ def setdefault(holder: dict[Object, Object], key: Object, default: Object = None
 def items(holder: dict[Object, Object], *, is_in_order: bool = True) -> list[Object]:
     """The items as a list with conditional entries, in order. A data-dependent order of many keys is found by guards."""
     found = [(*entry(holder, key), held.order if type(held) is Maybe else None, unwrapped(key)) for key, held in dict.items(holder)]
-    if is_in_order and _has_order(holder):
+    if is_in_order and has_order(holder):
         if len(found) > _MOST_ORDERED and any(is_data(order) for _, _, order, _ in found):
             settle(holder)
             return list(holder.items())

@@ -12,9 +12,9 @@ from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..state.fork import refuse
-from ..state.joins import maybe
+from ..state.joins import as_dict, maybe, members_of
 from ..state.places import Contents, put
-from ..state.values import DataKey, Maybe, both, negated, state
+from ..state.values import Maybe, both, negated, state
 from . import keys
 from .data_keys import entry, is_data_key, unwrapped
 
@@ -30,27 +30,6 @@ def has_conditional_members(holder: Object) -> bool:
 def is_by_data(holder: Object, member: Object) -> bool:
     """True for a data-dependent member, or a set with some."""
     return is_data_key(member) or has_conditional_members(holder)
-
-
-def as_dict(holder: Object) -> dict[Object, Object]:
-    """The members as keys."""
-    plain = [member for member in holder if type(member) is not Maybe]
-    # Their hashes are addresses, so the set's order varies.
-    found = sorted((member for member in holder if type(member) is Maybe), key=lambda member: member.order)
-    return {**dict.fromkeys(plain), **{member.value: Maybe(member.condition, None) for member in found}}
-
-
-def members_of(entries: dict[Object, Object]) -> list[Object]:
-    """The members of a set for the keys of a dict."""
-    made: list[Object] = []
-    for key in entries:
-        condition, _ = entry(entries, key)
-        if condition is True and type(key) is not DataKey:
-            made.append(key)
-        elif condition is not False:
-            state.stamp += 1
-            made.append(Maybe(condition, key, state.stamp))
-    return made
 
 
 def _method(change: Callable[[dict[Object, Object], Object], Object]) -> Callable[[set[Object], Object], None]:

@@ -40,6 +40,7 @@ from .values import (
     choice_of,
     conditions_of,
     either,
+    entry_on_path,
     holds_several,
     is_data,
     negated,
@@ -417,17 +418,27 @@ def join_contents(test: Operand, yes: Object, no: Object) -> Object:
 
 
 def _join_sets(test: Operand, yes: set[Object], no: set[Object]) -> list[Object]:
-    """Join sets into conditional members."""
-    ours, theirs = ({(m.value if type(m) is Maybe else m): m for m in side} for side in (yes, no))
+    """Join sets, as dicts without values, into conditional members."""
+    ours, theirs = as_dict(yes), as_dict(no)
+    return members_of({key: join_entries(test, ours.get(key, UNBOUND), theirs.get(key, UNBOUND)) for key in as_dict([*no, *yes])})
+
+
+def as_dict(holder: Iterable[Object]) -> dict[Object, Object]:
+    """The members of a set as keys."""
+    plain = [member for member in holder if type(member) is not Maybe]
+    # Their hashes are addresses, so the set's order varies.
+    found = sorted((member for member in holder if type(member) is Maybe), key=lambda member: member.order)
+    return {**dict.fromkeys(plain), **{member.value: Maybe(member.condition, None) for member in found}}
+
+
+def members_of(entries: dict[Object, Object]) -> list[Object]:
+    """The members of a set for the keys of a dict."""
     made: list[Object] = []
-    found = [*no, *(m for m in yes if (m.value if type(m) is Maybe else m) not in theirs)]
-    for member in sorted(found, key=lambda m: m.order if type(m) is Maybe else 0):
-        key = member.value if type(member) is Maybe else member
-        (first, _), (second, _) = (_there(side.get(key, UNBOUND)) for side in (ours, theirs))
-        condition = join_conditions(test, first, second)
+    for key, value in entries.items():
+        condition, _ = entry_on_path(value)
         if condition is True and type(key) is not DataKey:
             made.append(key)
-        else:
+        elif condition is not False:
             state.stamp += 1
             made.append(Maybe(condition, key, state.stamp))
     return made
@@ -439,7 +450,7 @@ def _join_dicts(test: Operand, yes: dict[Object, Object], no: dict[Object, Objec
         return {key: join(test, yes[key], no[key]) for key in yes}
     keys = next((keys for keys in ([*no, *(k for k in yes if k not in no)], [*yes, *(k for k in no if k not in yes)])
                  if [k for k in keys if k in yes] == list(yes) and [k for k in keys if k in no] == list(no)), None)  # fmt: skip
-    if keys is None or any(type(v) is Maybe and v.order is not None for v in (*yes.values(), *no.values())):
+    if keys is None or has_order(yes) or has_order(no):
         yes, no = numbered(yes), numbered(no)
         keys = [*no, *(k for k in yes if k not in no)]
     return {key: join_entries(test, yes.get(key, UNBOUND), no.get(key, UNBOUND)) for key in keys}
@@ -447,9 +458,14 @@ def _join_dicts(test: Operand, yes: dict[Object, Object], no: dict[Object, Objec
 
 def numbered(entries: dict[Object, Object]) -> dict[Object, Object]:
     """Number a dict's values by position."""
-    if any(type(v) is Maybe and v.order is not None for v in entries.values()):
+    if has_order(entries):
         return entries
     return {key: Maybe(*_there(value), place) for place, (key, value) in enumerate(entries.items())}
+
+
+def has_order(entries: dict[Object, Object]) -> bool:
+    """True for a dict whose values are numbered."""
+    return any(type(value) is Maybe and value.order is not None for value in entries.values())
 
 
 def join_entries(test: Operand, yes: Object, no: Object) -> Object:

@@ -487,12 +487,17 @@ _SEQUENCES = (list, tuple, deque)
 def parts(holder: Object) -> Iterator[tuple[Object, Object]]:
     """Each entry's condition and value, without those excluded on this path."""
     for entry in entries_of(holder):
-        if type(entry) is Maybe:
-            fact = known(entry.condition) if is_data(entry.condition) else entry.condition
-            if fact is not False:
-                yield (True if fact else entry.condition), entry.value
-        else:
-            yield True, entry
+        condition, value = entry_on_path(entry)
+        if condition is not False:
+            yield condition, value
+
+
+def entry_on_path(entry: Object) -> tuple[Object, Object]:
+    """An entry's condition, as far as it is unknown on this path, and value."""
+    if type(entry) is not Maybe:
+        return True, entry
+    fact = known(entry.condition) if is_data(entry.condition) else entry.condition
+    return entry.condition if fact is None else fact, entry.value
 
 
 def parted(entry: Object) -> tuple[Object, Object]:
