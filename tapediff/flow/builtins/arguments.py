@@ -11,14 +11,14 @@ from ...recording.arrays.tracked import TrackedArray
 from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
-from ..containers import keys, sets
+from ..containers import sets
 from ..containers.entries import is_conditional
 from ..containers.generators import Generator
 from ..containers.items import iterated, spread
 from ..containers.lengths import by_length
 from ..containers.sequences import CONSTANTS as CONSTANTS, SEQUENCES as SEQUENCES, is_of_interest as is_of_interest
 from ..containers.views import View
-from ..state.values import Lazy, Maybe, state
+from ..state.values import Lazy, Maybe, has_maybes, state
 from ..translate import is_translated
 from ..users_code import users_method
 
@@ -49,7 +49,7 @@ def is_lazy(items: Object) -> bool:
 
 def is_special(items: Object) -> bool:
     """True for lazy iterables, and containers with conditional entries, keys or members."""
-    return is_lazy(items) or is_conditional(items) or keys.has_conditional_keys(items) or sets.has_conditional_members(items)
+    return is_lazy(items) or has_maybes(items)
 
 
 _ITERATORS = (map, filter, zip, enumerate, reversed, type({}.keys()), type({}.values()), type({}.items()))
@@ -76,9 +76,9 @@ def in_any_order(items: Object) -> Object:
     """The entries, for results that do not depend on their order."""
     if isinstance(items, Lazy):
         return items.unordered()
-    if keys.has_conditional_keys(items):
-        return View(items, 0).unordered()
-    return sets.unordered(items) if sets.has_conditional_members(items) else gathered(items)
+    if not isinstance(items, (dict, set)) or not has_maybes(items):
+        return gathered(items)
+    return View(items, 0).unordered() if isinstance(items, dict) else sets.unordered(items)
 
 
 def starred(items: Object) -> Object:

@@ -9,7 +9,7 @@ from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
-from ..containers import keys, sets
+from ..containers import keys
 from ..containers.data_keys import is_data_key
 from ..containers.entries import (
     first_hit,
@@ -32,7 +32,7 @@ from ..operations.dunder import compared
 from ..state.fork import exclude
 from ..state.numbers.python_numbers import one_more, python_bool
 from ..state.places import note_contents
-from ..state.values import Lazy, Maybe, both, entries_of, is_data, is_nonempty, negated, state
+from ..state.values import Lazy, Maybe, both, entries_of, has_maybes, is_data, is_nonempty, negated, state
 from ..users_code import users_method
 from .arguments import NATIVE, SEQUENCES, gathered, in_any_order, is_lazy, is_of_interest, is_special
 
@@ -90,12 +90,12 @@ def delete_item_(holder: Object, key: Object) -> Object:
 
 def of_set(run: Callable[..., Object]) -> Callable[..., Object]:
     """The program of a set method, for conditional members."""
-    return functools.wraps(run)(lambda holder, member: run(holder, member) if sets.is_by_data(holder, member) else NATIVE)
+    return functools.wraps(run)(lambda holder, member: run(holder, member) if keys.is_by_data(holder, member) else NATIVE)
 
 
 def update_set_(holder: Object, items: Object) -> Object:
     entries = in_any_order(items)
-    if not sets.has_conditional_members(holder) and not _has_data_keys(entries):
+    if not has_maybes(holder) and not _has_data_keys(entries):
         return NATIVE if not is_lazy(items) else holder.update(entries)
     return call(in_python.update_set_, holder, entries)
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 import numpy as np
 
 from ...ir.instruction import BOOL
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..state.values import CHOICES, Lazy, is_nonempty, state
+from ..state.values import CHOICES, Lazy, has_maybes, is_nonempty
 from ..users_code import users_method
 from .callables import call
 
 _PLAIN = {int, float, str, bytes, list, tuple, dict, set, frozenset, range, type(None), np.bool_, np.float64, np.int64}
-
-_HOLDERS = (list, tuple, deque, dict, set)
 
 
 def truth(value: Object) -> Object:
@@ -47,7 +43,7 @@ def truth(value: Object) -> Object:
 
 
 def _by_entries(value: Object) -> Object:
-    if state.has_maybes and isinstance(value, _HOLDERS):
+    if has_maybes(value):
         return is_nonempty(value.values() if isinstance(value, dict) else value)
     return bool(value)
 

@@ -19,11 +19,11 @@ from ..state.numbers.python_numbers import one_more
 from ..state.places import Contents, note_attribute, note_contents, put as put_place
 from ..state.values import (
     CHOICES,
-    Maybe,
     all_of,
     both,
     either,
     entries_of,
+    has_maybes,
     negated,
     packed_count,
     parts,
@@ -31,12 +31,10 @@ from ..state.values import (
 )
 from . import keys, sets
 
-_HOLDERS = (list, tuple, deque)
-
 
 def is_conditional(holder: Object) -> bool:
     """True for a list, tuple or deque of data-dependent length."""
-    return state.has_maybes and isinstance(holder, _HOLDERS) and Maybe in map(type, entries_of(holder))
+    return state.has_maybes and isinstance(holder, (list, tuple, deque)) and has_maybes(holder)
 
 
 def length(holder: Object) -> Object:

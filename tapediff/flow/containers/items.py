@@ -17,7 +17,7 @@ from ..anything import Object
 from ..calls.callables import call
 from ..state.fork import refuse
 from ..state.places import note_contents, unwritable
-from ..state.values import CHOICES, Choice, Lazy, is_tracked_value, lifted, state
+from ..state.values import CHOICES, Choice, Lazy, has_maybes, is_tracked_value, lifted, state
 from ..users_code import users_method
 from . import entries, keys, positions, sets
 from .choices import each
@@ -137,10 +137,8 @@ def iterated(items: Object) -> Iterable[Object]:
     """An iterable for Python's own iteration."""
     kind = type(items)
     method = users_method(kind, "__iter__")
-    if method is None and keys.has_conditional_keys(items):
-        return View(items, 0).entries()
-    if method is None and sets.has_conditional_members(items):
-        return sets.ordered(items)
+    if method is None and isinstance(items, (dict, set)) and has_maybes(items):
+        return View(items, 0).entries() if isinstance(items, dict) else sets.ordered(items)
     if kind in _ITERABLE:
         return items
     if kind is Owned:
@@ -272,7 +270,7 @@ def unpacked(value: Object, around: int | tuple[int, int] | None) -> Object:
         return entries.unpacked(value, count)
     if kind is tuple or kind is list:
         return value
-    if keys.has_conditional_keys(value) or sets.has_conditional_members(value):
+    if has_maybes(value):
         return entries.unpacked(iterated(value), count)
     if kind in _ITERABLE or all(users_method(kind, name) is None for name in ("__iter__", "__getitem__", "__next__")):
         return value
@@ -293,7 +291,7 @@ def append(result: list[Object], value: Object) -> None:
 
 def include(result: set[Object], value: Object) -> None:
     """Collect an entry of a set comprehension."""
-    if sets.is_by_data(result, value):
+    if keys.is_by_data(result, value):
         sets.add(result, value)
         return
     note_contents(result)

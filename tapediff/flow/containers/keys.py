@@ -23,6 +23,7 @@ from ..state.values import (
     Maybe,
     both,
     either,
+    has_maybes,
     is_data,
     key_at_this_point,
     negated,
@@ -35,12 +36,12 @@ from .data_keys import entry, has_data_keys, is_data_key, lookup, plain_keys, un
 
 def has_conditional_keys(holder: Object) -> bool:
     """True for a dict with data-dependent keys."""
-    return state.has_maybes and isinstance(holder, dict) and Maybe in map(type, holder.values())
+    return isinstance(holder, dict) and has_maybes(holder)
 
 
 def is_by_data(holder: Object, key: Object) -> bool:
-    """True for a data-dependent key, or a dict with some."""
-    return has_conditional_keys(holder) or is_data_key(key)
+    """True for a data-dependent key or member, or a dict or set with some."""
+    return has_maybes(holder) or is_data_key(key)
 
 
 def there(holder: dict[Object, Object], key: Object) -> tuple[Object, Object]:

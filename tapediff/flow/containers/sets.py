@@ -14,22 +14,12 @@ from ..calls.truth import truth
 from ..state.fork import refuse
 from ..state.joins import as_dict, maybe, members_of
 from ..state.places import Contents, put
-from ..state.values import Maybe, both, negated, state
+from ..state.values import Maybe, both, has_maybes, negated
 from . import keys
-from .data_keys import entry, is_data_key, unwrapped
+from .data_keys import entry, unwrapped
 
 # CPython iterates over smaller ints in order: its smallest hash table has a slot for each.
 _IN_ORDER = 8
-
-
-def has_conditional_members(holder: Object) -> bool:
-    """True for a set with data-dependent members."""
-    return state.has_maybes and isinstance(holder, set) and Maybe in map(type, holder)
-
-
-def is_by_data(holder: Object, member: Object) -> bool:
-    """True for a data-dependent member, or a set with some."""
-    return is_data_key(member) or has_conditional_members(holder)
 
 
 def _method(change: Callable[[dict[Object, Object], Object], Object]) -> Callable[[set[Object], Object], None]:
@@ -103,7 +93,7 @@ def replace(holder: Object, members: Iterable[Object]) -> None:
 
 def settle(holder: Object) -> None:
     """Keep the members present at this point, by guards."""
-    if not has_conditional_members(holder):
+    if not isinstance(holder, set) or not has_maybes(holder):
         return
     refuse("code needs the members of a set, which depend on data", "use loops, len and `in`, which need no guard")
     entries = as_dict(holder)

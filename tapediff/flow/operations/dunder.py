@@ -20,14 +20,14 @@ from ..calls.callables import call
 from ..containers.choices import as_value, kinds_of, mapped
 from ..containers.data_keys import is_data_key
 from ..containers.entries import is_conditional, settled_deeply as settle_deeply
-from ..containers.keys import has_conditional_keys, is_by_data, item as item_of_dict
+from ..containers.keys import is_by_data, item as item_of_dict
 from ..containers.positions import are_positions, entry_at, is_position, repeated
 from ..containers.sequences import is_of_interest, sequences_compared
-from ..containers.sets import OPERATORS, combined, has_conditional_members, replace
+from ..containers.sets import OPERATORS, combined, replace
 from ..state.identities import GENERATED
 from ..state.numbers.python_numbers import is_python, is_python_bool, one_if
 from ..state.places import note_contents
-from ..state.values import CHOICES, Choice, Unjoinable, is_data, lifted, state
+from ..state.values import CHOICES, Choice, Unjoinable, has_maybes, is_data, lifted, state
 from ..users_code import KNOWN, shared_method, users_method
 from .divisions import check_division, is_of_ints, may_be_zero_of_ints, of_ints, zero_of_ints
 
@@ -132,9 +132,7 @@ def _are_sequences(op: _Binary, a: Object, b: Object) -> bool:
 
 def _is_of_conditional(*operands: Object) -> bool:
     """True if an operand is a dict or set with conditional keys or members."""
-    return state.has_maybes and any(
-        isinstance(value, (set, dict)) and (has_conditional_members(value) or has_conditional_keys(value)) for value in operands
-    )
+    return state.has_maybes and any(isinstance(value, (set, dict)) and has_maybes(value) for value in operands)
 
 
 def _of_conditional(op: _Binary, a: Object, b: Object) -> Object:
@@ -403,7 +401,7 @@ BY_FUNCTION: dict[Object, Callable[[Object, Object], Object]] = {
 def holder(value: Object, key: Object) -> Object:
     """The indexed value, wrapped unless Python can index it itself."""
     kind = type(value)
-    if isinstance(value, defaultdict) or (state.has_maybes and (is_conditional(value) or has_conditional_keys(value))):
+    if isinstance(value, defaultdict) or has_maybes(value):
         return Wrapped(value)
     if kind in PLAIN and type(key) in PLAIN:
         if type(key) in _CONSTANT_KEYS:

@@ -123,7 +123,7 @@ def _is_in(a: Object, b: Object) -> Object:
         return _among(a, iterated(b))
     if isinstance(b, dict) and is_by_data(b, a):
         return there(b, a)[0]
-    if isinstance(b, (set, frozenset)) and sets.is_by_data(b, a):
+    if isinstance(b, (set, frozenset)) and is_by_data(b, a):
         return sets.contains(b, a)
     if isinstance(b, Counting) and (type(a) is int or is_data(a)):
         return holds(b, a)

@@ -510,6 +510,13 @@ def conditions_of(holder: Object) -> list[Object]:
     return [parted(entry)[0] for entry in entries_of(holder)]
 
 
+def has_maybes(holder: Object) -> bool:
+    """True for a list, tuple, deque, dict or set with conditional entries, keys or members."""
+    if not state.has_maybes or not isinstance(holder, (*_SEQUENCES, dict, set)):
+        return False
+    return Maybe in map(type, holder.values() if isinstance(holder, dict) else entries_of(holder))
+
+
 def is_nonempty(holder: Object) -> Object:
     """The condition that some entry exists."""
     return any_of(condition for condition, _ in parts(holder))
