@@ -43,10 +43,12 @@ from .values import (
     entry_on_path,
     holds_several,
     is_data,
+    join_conditions,
     negated,
     note_packed,
     packed_count,
     state,
+    where,
 )
 
 # Maximum number of options of a value in an operation.
@@ -59,12 +61,6 @@ _MOST_HELD = 48
 CONSTANTS = (bool, int, float, str, bytes, type(None))
 _NUMBERS = (int, float, np.float64, np.int64)
 _FLOATS = {float, np.float64, TrackedArray}
-
-
-def where(test: Operand, yes: Object, no: Object) -> Object:
-    """Select numbers or arrays by a test."""
-    number = chosen_by(SELECT, test, yes, no)
-    return np.where(test, yes, no) if number is None else number
 
 
 def join(test: Operand, yes: Object, no: Object) -> Object:
@@ -483,20 +479,6 @@ def join_entries(test: Operand, yes: Object, no: Object) -> Object:
         return maybe(condition, value)
     order = second_order if first_order is None else first_order if second_order is None else join(test, first_order, second_order)
     return Maybe(condition, value, order)
-
-
-def join_conditions(test: Operand, yes: Object, no: Object) -> Object:
-    """Select a condition: a bool, tracked or not."""
-    if yes is no:
-        return yes
-    if type(yes) is bool and type(no) is bool:
-        return test if yes else negated(test)
-    # Facts cover both parts of an `and`.
-    if type(no) is bool:
-        return either(negated(test), yes) if no else both(test, yes)
-    if type(yes) is bool:
-        return either(test, no) if yes else both(negated(test), no)
-    return where(test, yes, no)
 
 
 def _there(entry: Object) -> tuple[Object, Object]:

@@ -21,7 +21,7 @@ from ...ops import Op
 from ...ops.declaration.op import Elementwise
 from ...ops.elementwise.arithmetic import CONVERT
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR, SELECT
-from ...recording.arrays.numbers import logical
+from ...recording.arrays.numbers import chosen_by, logical
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.instruction_columns import GrowingColumns
 from ..anything import Object
@@ -408,6 +408,26 @@ def either(a: Object, b: Object) -> Object:
         return True if b else a
     first = _implying(a, b)
     return _once(LOGICAL_OR, a, b) if first is None else b if first is a else a
+
+
+def where(test: Operand, yes: Object, no: Object) -> Object:
+    """Select numbers or arrays by a test."""
+    number = chosen_by(SELECT, test, yes, no)
+    return np.where(test, yes, no) if number is None else number
+
+
+def join_conditions(test: Operand, yes: Object, no: Object) -> Object:
+    """Select a condition: a bool, tracked or not."""
+    if yes is no:
+        return yes
+    if type(yes) is bool and type(no) is bool:
+        return test if yes else negated(test)
+    # Facts cover both parts of an `and`.
+    if type(no) is bool:
+        return either(negated(test), yes) if no else both(test, yes)
+    if type(yes) is bool:
+        return either(test, no) if yes else both(negated(test), no)
+    return where(test, yes, no)
 
 
 def _implying(a: Operand, b: Operand) -> Operand | None:

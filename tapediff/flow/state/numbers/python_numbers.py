@@ -16,7 +16,7 @@ from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
 from ....recording.arrays.numbers import logical
 from ....recording.arrays.tracked import TrackedArray
 from ...anything import Object
-from ..values import both, either, negated, once, op_of, state
+from ..values import both, join_conditions, negated, once, op_of, state
 
 _ARITHMETIC = frozenset(
     "add subtract multiply divide negative absolute power integer_power square sqrt reciprocal floor_divide remainder convert".split()
@@ -228,17 +228,11 @@ def _of_input(fact: _Fact, recorder: Object, number: int) -> Object:
 
 
 def _noted(fact: _Fact, kind: Object) -> Object:
-    return fact.of_number(kind) if type(kind) is Kind else _chosen(fact, *kind)
-
-
-def _chosen(fact: _Fact, test: Object, yes: Object, no: Object) -> Object:
-    """The condition that it holds for a selected number."""
-    first, second = fact.of_number(yes), fact.of_number(no)
-    if first is None or second is None:
-        return None
-    if type(first) is bool and type(second) is bool:
-        return first if first == second else test if first else negated(test)
-    return either(both(test, first), both(negated(test), second))
+    if type(kind) is Kind:
+        return fact.of_number(kind)
+    test, *numbers = kind
+    first, second = map(fact.of_number, numbers)
+    return None if first is None or second is None else join_conditions(test, first, second)
 
 
 def _is_plain(recorder: Object, number: int, value: np.ndarray) -> bool:
