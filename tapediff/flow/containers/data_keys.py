@@ -10,7 +10,7 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.numbers.bounds import equals, possible_ints
+from ..state.numbers.bounds import as_choice, equals
 from ..state.values import (
     CHOICES,
     Choice,
@@ -47,13 +47,11 @@ def has_data_keys(holder: Object) -> bool:
 
 def plain_keys(key: Object) -> list[tuple[Object, Object]] | None:
     """The possible plain values of a key, with their conditions; None if there are too many."""
+    key = as_choice(key)
     if type(key) is Choice:
         return list(zip(key.conditions, key.options)) if not any(map(is_data_key, key.options)) else None
-    if type(key) is TrackedArray:
-        found = possible_ints(key)
-        if key.type.dtype.kind == "b":
-            return [(negated(key), False), (key, True)]
-        return None if found is None else [(equals(key, k) if len(found) > 1 else True, k) for k in found]
+    if is_data(key):
+        return None
     if not isinstance(key, tuple):
         return [(True, key)]
     parts = [plain_keys(part) for part in key]
