@@ -20,7 +20,7 @@ from ..containers.keys import is_by_data, there
 from ..containers.ranges import Counting, holds
 from ..containers.sequences import equal
 from ..state.completions import Return, replaced
-from ..state.fork import fork_value, select
+from ..state.fork import first_of, fork_value
 from ..state.identities import is_same
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import is_python, python_bool, type_if_known, types_of
@@ -186,12 +186,7 @@ def shown(value: Object) -> Object:
 def type_of(value: Object) -> Object:
     """type(value); a choice of types if data-dependent."""
     types = _types(value)
-    if types is None:
-        return type(value)
-    chosen: Object = types[-1][0]
-    for kind, condition in reversed(types[:-1]):
-        chosen = kind if condition is True else select(condition, kind, chosen)
-    return chosen
+    return type(value) if types is None else first_of([(condition, kind) for kind, condition in types])
 
 
 def is_instance(value: Object, kinds: Object) -> Object:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ...ir.instruction import Operand
 from ..anything import Object
-from .fork import Final, Option, Taken, fork_value, joined_value, select, sides_of
+from .fork import Final, Option, Taken, first_of, fork_value, joined_value, sides_of
 from .joins import one_of
 from .places import Contents, Place, Plain, Version
 from .unshared import with_new_joined
@@ -31,11 +31,7 @@ def fork_options(conditions: Sequence[Operand], sides: Sequence[Callable[[], Obj
     try:
         return one_of(results)
     except Unjoinable:
-        pass
-    *others, (_, result) = results
-    for test, other in reversed(others):
-        result = select(test, other, result)
-    return result
+        return first_of(results)
 
 
 def _joined_states(found: list[Option]) -> Final:
