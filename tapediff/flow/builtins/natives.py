@@ -416,13 +416,10 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
                 state.made.clear()
         return
     array = getattr(f, "array", None)
-    if type(array) is TrackedArray:
+    array = array if type(array) is TrackedArray else owner
+    if isinstance(array, np.ndarray):
         if name in _WRITING:
             note_contents(array)
-        return
-    if isinstance(owner, np.ndarray):
-        if name in _WRITING:
-            note_contents(owner)
         return
     if "out" in named:
         for out in named["out"] if isinstance(named["out"], tuple) else (named["out"],):
