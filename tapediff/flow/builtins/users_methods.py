@@ -13,15 +13,12 @@ from ..calls.callables import call
 from ..containers.items import iterated
 from ..users_code import users_method
 
-_METHODS: dict[int, tuple[str, ...]] = {
-    id(f): names
-    for f, names in {
-        abs: ("__abs__",), float: ("__float__", "__index__"), int: ("__int__", "__index__"), complex: ("__complex__",),
-        round: ("__round__",), str: ("__str__", "__repr__"), repr: ("__repr__",), hash: ("__hash__",), format: ("__format__",),
-        divmod: ("__divmod__",), reversed: ("__reversed__",), math.floor: ("__floor__",), math.ceil: ("__ceil__",),
-        math.trunc: ("__trunc__",), operator.index: ("__index__",),
-    }.items()
-}  # fmt: skip
+_BUILTINS = (
+    abs, float, int, complex, round, str, repr, hash, format, divmod, reversed, math.floor, math.ceil, math.trunc, operator.index,
+)  # fmt: skip
+# Methods that a builtin tries where that of its name is missing.
+_OTHERS: dict[Object, tuple[str, ...]] = {float: ("__index__",), int: ("__index__",), str: ("__repr__",)}
+_METHODS = {id(f): (f"__{f.__name__}__", *_OTHERS.get(f, ())) for f in _BUILTINS}
 # Exhaust their arguments.
 _CONSUMING = {id(getattr(builtins, name)) for name in "sum list tuple set frozenset sorted min max any all".split()} | {
     id(math.fsum),

@@ -39,29 +39,26 @@ def of_array(values: np.ndarray) -> Bounds:
     return values.min().item(), values.max().item()
 
 
+_OPPOSITE = {"less": "greater_equal", "less_equal": "greater", "greater": "less_equal", "greater_equal": "less"}
+
+
 def where(found: Bounds, name: str, holds: bool, other: tuple[float, float], *, is_int: bool = False) -> Bounds:
     """The values for which a comparison with another number may have the outcome `holds`."""
-    if not holds:
-        opposite = {"less": "greater_equal", "less_equal": "greater", "greater": "less_equal", "greater_equal": "less"}
-        if name == "equal":
-            return frozenset(v for v in found if not other[0] == other[1] == v) if type(found) is frozenset else found
-        name = opposite[name]
     low, high = other
+    if not holds and name == "equal":
+        return frozenset(v for v in found if not low == high == v) if type(found) is frozenset else found
+    name = name if holds else _OPPOSITE[name]
+    at_most, at_least = name in ("less", "less_equal", "equal"), name in ("greater", "greater_equal", "equal")
+    is_open = name in ("less", "greater")
     if type(found) is frozenset:
-        at_most, at_least = name in ("less", "less_equal", "equal"), name in ("greater", "greater_equal", "equal")
-        is_open = name in ("less", "greater")
         return frozenset(
             v for v in found
             if (not at_most or (v < high if is_open else v <= high)) and (not at_least or (v > low if is_open else v >= low))
         )  # fmt: skip
     least, most = found
-    if is_int and name in ("less", "greater"):
+    if is_int and is_open:
         low, high = low + 1, high - 1
-    if name in ("less", "less_equal", "equal"):
-        most = min(most, high)
-    if name in ("greater", "greater_equal", "equal"):
-        least = max(least, low)
-    return least, most
+    return max(least, low) if at_least else least, min(most, high) if at_most else most
 
 
 def union(a: Bounds, b: Bounds) -> Bounds:
