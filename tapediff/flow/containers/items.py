@@ -93,7 +93,7 @@ def delete_by_data(holder: Object, key: Object) -> bool:
         positions.delete(holder, key)
         return True
     if isinstance(holder, dict) and keys.is_by_data(holder, key):
-        keys.delete_item(holder, key)
+        keys.pop(holder, key)
         return True
     return False
 
@@ -101,11 +101,6 @@ def delete_by_data(holder: Object, key: Object) -> bool:
 def slice_(start: Object, stop: Object, step: Object) -> Object:
     """start:stop:step"""
     return lifted(slice, start, stop, step)
-
-
-def _is_shared(items: Object, is_held: bool) -> bool:
-    """True for a Python iterator that something else can advance, itself or its sources."""
-    return _is_iterator(type(items)) and (is_held or _draws_from_shared(items))
 
 
 def _is_iterator(kind: type) -> bool:
@@ -126,8 +121,8 @@ _ONLY_DRAWN = _drawn(zip([0]))[0][1] if COUNTS_REFERENCES else 0
 
 
 def refuse_iterators(items: Object, is_held: bool) -> bool:
-    """True for a shared iterator. Ends a side that advances one: its position cannot be restored."""
-    found = _is_shared(items, is_held)
+    """True for a Python iterator that something else can advance, itself or its sources. Ends a side, which cannot restore its position."""
+    found = _is_iterator(type(items)) and (is_held or _draws_from_shared(items))
     if found and state.journals:
         refuse("a branch advances an iterator that was made before it", "take the value before the branch, or count in an int")
     return found
@@ -275,12 +270,8 @@ def unpacked(value: Object, around: int | tuple[int, int] | None) -> Object:
     if kind in _ITERABLE or all(users_method(kind, name) is None for name in ("__iter__", "__getitem__", "__next__")):
         return value
     found = iterated(value)
-    return list(found) if count is None else _limited(found, count)
-
-
-def _limited(found: Iterable[Object], count: int) -> list[Object]:
-    """Python requests one more than it needs."""
-    return list(islice(found, count + 1))
+    # Python requests one more than it needs.
+    return list(found if count is None else islice(found, count + 1))
 
 
 def append(result: list[Object], value: Object) -> None:

@@ -189,11 +189,6 @@ def _number(holder: dict[Object, Object]) -> None:
     Contents(holder).set({**numbered(holder)})
 
 
-def delete_item(holder: dict[Object, Object], key: Object) -> None:
-    """del holder[key]"""
-    pop(holder, key)
-
-
 def pop(holder: dict[Object, Object], key: Object, default: Object = _MISSING, /) -> Object:
     """holder.pop(key, default)"""
     condition, value = there(holder, key)

@@ -5,7 +5,7 @@ Members are found by comparison, as the keys of a dict without values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from .. import in_python
 from ..anything import Object
@@ -28,7 +28,7 @@ def _method(change: Callable[[dict[Object, Object], Object], Object]) -> Callabl
     def run(holder: set[Object], member: Object) -> None:
         entries = as_dict(holder)
         change(entries, member)
-        replace(holder, members_of(entries))
+        put(Contents(holder), members_of(entries))
 
     return run
 
@@ -86,11 +86,6 @@ _COMPARISONS: dict[str, Callable[[Object, Object], Object]] = {
 OPERATORS = frozenset((*_COMPARISONS, "and", "or", "sub", "xor"))
 
 
-def replace(holder: Object, members: Iterable[Object]) -> None:
-    """Assign the members of a set."""
-    put(Contents(holder), list(members))
-
-
 def settle(holder: Object) -> None:
     """Keep the members present at this point, by guards."""
     if not isinstance(holder, set) or not has_maybes(holder):
@@ -98,4 +93,4 @@ def settle(holder: Object) -> None:
     refuse("code needs the members of a set, which depend on data", "use loops, len and `in`, which need no guard")
     entries = as_dict(holder)
     keys.settle(entries)
-    replace(holder, members_of(entries))
+    put(Contents(holder), members_of(entries))

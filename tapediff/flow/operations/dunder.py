@@ -19,11 +19,11 @@ from ..anything import Object
 from ..calls.callables import call
 from ..containers.choices import as_value, kinds_of, mapped
 from ..containers.data_keys import is_data_key
-from ..containers.entries import is_conditional, settled_deeply as settle_deeply
+from ..containers.entries import is_conditional, put, settled_deeply as settle_deeply
 from ..containers.keys import is_by_data, item as item_of_dict
 from ..containers.positions import are_positions, entry_at, is_position, repeated
 from ..containers.sequences import is_of_interest, sequences_compared
-from ..containers.sets import OPERATORS, combined, replace
+from ..containers.sets import OPERATORS, combined
 from ..state.identities import GENERATED
 from ..state.numbers.python_numbers import is_python, is_python_bool, one_if
 from ..state.places import note_contents
@@ -294,12 +294,7 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
         if not _is_of_types(name, a, b):
             return op.apply(a, b)
         return of_ints(name, a, b) if is_of_ints(name, a, b) else zero_of_ints(op.apply(a, b), a, b)
-    first, second, is_tried = _defined(type(a), op.forward), _defined(type(b), op.reflected), False
-    if first is not None and (type(a) is type(b) or type(b) in PLAIN):
-        result = call(first, a, b)
-        if result is not NotImplemented:
-            return result
-        is_tried = True
+    first, second = _defined(type(a), op.forward), _defined(type(b), op.reflected)
     if first is None and second is None:
         return op.apply(a, b)
     is_comparison = op.inplace is None
@@ -308,8 +303,6 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
     if reflected_first and not is_comparison:
         reflected_first = getattr(kinds[1], op.reflected, None) is not getattr(kinds[0], op.reflected, None)
     attempts = [(first, a, b, op.forward), (second, b, a, op.reflected)]
-    if is_tried:
-        del attempts[0]
     if not is_comparison and kinds[0] is kinds[1]:
         attempts.pop()
     if reflected_first:
@@ -367,7 +360,7 @@ def _in_place(name: str) -> Callable[[Object, Object], Object]:
                 return result
             return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
         if _is_of_conditional(a, b) and isinstance(a, set):
-            replace(a, _of_conditional(op, a, b))
+            put(a, list(_of_conditional(op, a, b)))
             return a
         if op.forward == "__add__" and isinstance(a, deque) and is_conditional(a):
             call(a.extend, b)
