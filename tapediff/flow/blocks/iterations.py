@@ -234,7 +234,7 @@ class Loop:
         try:
             note_cells(cells_of(self.cells))
             made = list(self._begin(recorder, journal, arrays))
-            entries = [recorder.input(_first(stream), active=True) for stream in self.streams]
+            entries = [recorder.input(_value_of(stream)[0], active=True) for stream in self.streams]
             numbers = [entry._id for entry in entries]
             if self.source is not None:
                 self.source.note_bounds(entries)
@@ -495,10 +495,6 @@ def _entries(array: TrackedArray) -> list[Object]:
 
 def _value_of(leaf: Object) -> Object:
     return leaf._value if hasattr(leaf, "_value") else leaf
-
-
-def _first(stream: Operand) -> Object:
-    return _value_of(stream)[0]
 
 
 def _typed(leaf: Object, first: Object) -> Object:

@@ -123,13 +123,7 @@ def _at_positions(holder: Object, key: tuple[Object, ...]) -> Object:
 
 def sliced(array: Object) -> Object:
     """A view of an array whose slices may have data-dependent ends."""
-    return Compressed(_readable(array) if type(array) is np.ndarray else array[...], {})
-
-
-def _readable(array: np.ndarray) -> TrackedArray:
-    """A plain array as a tracked one."""
-    made = current_recorder().tracked_constant(array)
-    return _not_written(made[...], made, array)
+    return Compressed(_part(array, ...), {})
 
 
 def _not_written(part: TrackedArray, array: TrackedArray, plain: np.ndarray) -> TrackedArray:

@@ -46,7 +46,8 @@ def _joined_states(found: list[Option]) -> Final:
             options = [(found[k].test, found[k].ran.final[key][1]) for k in changing]
             joined[key] = place, _at(place, options, len(options) == len(found))
         except Unjoinable as why:
-            raise why.of_side(changing[0])  # noqa: B904 -- the same exception
+            why.side = changing[0]
+            raise
     return joined
 
 

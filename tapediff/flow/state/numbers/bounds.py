@@ -321,19 +321,15 @@ def _result(recorder: Object, node: _Node, memo: dict[int, Bounds]) -> Bounds:
         return _of_position(recorder, node)
     given = [memo[k] for k in node.operands]
     if node.name in _SUMS:
-        return _of_sum(given[0], type_of(recorder, node.inputs[0]).size)
+        # Of at most so many entries.
+        most, (low, high) = type_of(recorder, node.inputs[0]).size, ends(given[0])
+        return most * min(low, 0), most * max(high, 0)
     rule = RULES.get(node.name)
     if rule is None:
         return ANYTHING
     if node.name == "select":
         return _selected(recorder, node.inputs, given, memo)
     return rule(*given, node.type) if node.name == "convert" else rule(*given)
-
-
-def _of_sum(entry: Bounds, most: int) -> Bounds:
-    """A sum of at most so many entries."""
-    low, high = ends(entry)
-    return most * min(low, 0), most * max(high, 0)
 
 
 def _of_test(recorder: Object, node: _Node, memo: dict[int, Bounds]) -> Bounds:
