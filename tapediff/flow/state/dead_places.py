@@ -65,17 +65,20 @@ class _Collector:
     def __init__(self) -> None:
         self.lock, self.threads, self.was_on = new_lock(), Counter[int](), False
 
-    def hold(self) -> None:
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Disable automatic garbage collection."""
         with self.lock:
             if not self.threads:
                 self.was_on = gc.isenabled()
                 gc.disable()
             self.threads[threading.get_ident()] += 1
-
-    def release(self) -> None:
-        with self.lock:
-            self.threads = +(self.threads - Counter([threading.get_ident()]))
-            self._enable()
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.threads = +(self.threads - Counter([threading.get_ident()]))
+                self._enable()
 
     def _enable(self) -> None:
         if not self.threads and self.was_on:
@@ -91,16 +94,7 @@ class _Collector:
 
 _collector = _Collector()
 at_fork(after_in_child=_collector.in_child)
-
-
-@contextmanager
-def without_collector() -> Generator[None]:
-    """Disable automatic garbage collection."""
-    _collector.hold()
-    try:
-        yield
-    finally:
-        _collector.release()
+without_collector = _collector.held
 
 
 # Tracebacks, which keep the variables of calls alive
