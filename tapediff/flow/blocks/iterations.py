@@ -118,18 +118,15 @@ class Loop:
     def record(self, first: Object) -> None:
         """Record the loop, and put its results into places."""
         mark = state.report.mark()
+        self.may_not_run = first is not True
         try:
-            self._record(first, mark)
+            while not self._enter(self._tape(mark), first):
+                state.room *= 2
+                if state.room > _MOST_ROOM:
+                    raise Unjoinable(f"a list gets more than {_MOST_ROOM} entries in a loop", _IN_FULL_LENGTH)
         except BaseException:
             state.report.forget(mark)
             raise
-
-    def _record(self, first: Object, mark: int) -> None:
-        self.may_not_run = first is not True
-        while not self._enter(self._tape(mark), first):
-            state.room *= 2
-            if state.room > _MOST_ROOM:
-                raise Unjoinable(f"a list gets more than {_MOST_ROOM} entries in a loop", _IN_FULL_LENGTH)
 
     def _tape(self, mark: int) -> Tape:
         """Record an iteration's tape."""
@@ -245,7 +242,7 @@ class Loop:
                 raise Unjoinable(
                     "a loop replaces an object and writes to it", "change the object instead of replacing it, or replace it only"
                 )
-            state.young = self._young()
+            state.young = {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier}
             is_longer = self._note_longer()
             results = None if self._note_changes(journal) or is_longer else self._results(recorder, numbers)
             if results is None:
@@ -394,10 +391,6 @@ class Loop:
                 found = True
         return found
 
-    def _young(self) -> set[int]:
-        """The ids of objects that an iteration created."""
-        return {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier}
-
     def _note_new(self, key: Object, place: Place, old: Object) -> None:
         value = place.get()
         if isinstance(place, Cell) and key not in self.read and id(place.holder) not in state.outer_cells:
@@ -440,7 +433,9 @@ class Loop:
         for key, one in self.changed.items():
             before = one.place.get()
             if one.form is None:
-                put(one.place, self._behind(first, key, before))
+                # The object that the last iteration created is not known.
+                last = Unread(key, is_behind=True)
+                put(one.place, chosen(first, last, before) if self.may_not_run else last)
             elif self.may_not_run:
                 put(one.place, or_before(first, one.form, made[key], before, is_contents=isinstance(one.place, Contents)))
             else:
@@ -457,11 +452,6 @@ class Loop:
             rows = zip(*columns) if columns else ((),) * (count or 0)
             put(place, [*place.get(), *(form.made(row) for row in map(iter, rows) for form in forms)])
         return True
-
-    def _behind(self, first: Object, key: Object, before: Object) -> Object:
-        """Stand-in for an object that the last iteration created."""
-        made = Unread(key, is_behind=True)
-        return chosen(first, made, before) if self.may_not_run else made
 
 
 def _form_of_last(value: Object) -> Form | None:

@@ -94,7 +94,7 @@ class Generator(abc.Generator[Object, Object, Object]):
     def use_up(self) -> None:
         """Mark it as exhausted."""
         self._use()
-        self._run = _exhausted()
+        self._run = (None for _ in ())
 
     def __iter__(self) -> abc.Generator[Object, Object, Object]:
         return self
@@ -124,10 +124,6 @@ class Generator(abc.Generator[Object, Object, Object]):
 
     def __getattr__(self, name: str) -> Object:
         return getattr(self.native(), name)
-
-
-def _exhausted() -> abc.Generator[Object, Object, Object]:
-    yield from ()
 
 
 def is_emitting(items: Object, is_held: bool) -> bool:
@@ -169,10 +165,10 @@ def emitted(generator: Generator, body: Emit) -> Completion:
                 if not is_of_program(error):
                     raise
                 return Left(Raised(error))
-        return None if completion is None or completion is CONTINUE else replaced(completion, _left)
+        return replaced(completion, lambda end: None if end is None or end is CONTINUE else Left(end))
 
     try:
-        completion = replaced(generator.emitting(emit), _outside)
+        completion = replaced(generator.emitting(emit), lambda end: end.end if type(end) is Left else None)
     except StopIteration as error:
         raise RuntimeError("generator raised StopIteration") from error
     for error in [end.error for end in ends(completion) if type(end) is Raised]:
@@ -180,17 +176,6 @@ def emitted(generator: Generator, body: Emit) -> Completion:
     completion = replaced(completion, lambda end: None if type(end) is Raised else end)
     generator.is_lent = completion is not None
     return completion
-
-
-def _left(end: Jump | None) -> Completion:
-    return None if end is None or end is CONTINUE else Left(end)
-
-
-def _outside(end: Jump | None) -> Completion:
-    """The loop's completion for the generator's."""
-    if type(end) is Left:
-        return end.end
-    return None
 
 
 def emit(consumer: Emit, value: Object) -> Completion:

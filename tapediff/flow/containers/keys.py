@@ -148,7 +148,8 @@ def _set_by_data(holder: dict[Object, Object], key: Object, value: Object) -> No
     for hit, own, _ in hits:
         # Two possible keys may equal one existing key.
         _, old = entry(holder, own)
-        _put_value(holder, own, value if hit is True else select(hit, value, old))
+        held, new = dict.get(holder, own), select(hit, value, old)
+        _base(holder).__setitem__(holder, own, Maybe(held.condition, new, held.order) if type(held) is Maybe else new)
     if missing is False:
         return
     plain = plain_keys(key)
@@ -162,11 +163,6 @@ def _set_by_data(holder: dict[Object, Object], key: Object, value: Object) -> No
         is_new = both(condition, missing)
         if is_new is not False:
             _put_new(holder, own, is_new, value, None if has_one and not has_order(holder) else state.stamp)
-
-
-def _put_value(holder: dict[Object, Object], key: Object, value: Object) -> None:
-    old = dict.get(holder, key)
-    _base(holder).__setitem__(holder, key, Maybe(old.condition, value, old.order) if type(old) is Maybe else value)
 
 
 def _put_new(holder: dict[Object, Object], key: Object, is_new: Object, value: Object, order: Object) -> None:

@@ -210,7 +210,9 @@ def sides_of(sides: list[tuple[Operand, bool, Side]], join_states: Callable[[lis
         return found
     ((test, holds, ran),) = found
     state.facts = {**state.facts, **facts_of(test, holds)}
-    keep(ran)
+    put_final(ran.final)
+    # The result's holder must not keep the values alive: references are counted.
+    ran.final.clear()
     return Taken(holds, ran.result)
 
 
@@ -319,13 +321,6 @@ def first_result(ran: tuple[Ran, Ran]) -> Object:
     for side in ran:
         side.final.clear()
     return ran[0].result
-
-
-def keep(side: Ran) -> None:
-    """Adopt the state of the only side."""
-    put_final(side.final)
-    # The result's holder must not keep the values alive: references are counted.
-    side.final.clear()
 
 
 def put_final(final: Final) -> bool:

@@ -249,7 +249,8 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
     """A choice of two values; joins options where possible."""
     holds = _is_true(yes), _is_true(no)
     if None not in holds:
-        return _bool_by(join_conditions(test, *holds))
+        condition = join_conditions(test, *holds)
+        return condition if type(condition) is bool else choice_of([False, True], [negated(condition), condition])
     ours, theirs = (_options(value) for value in (yes, no))
     options: list[Object] = []
     conditions: list[Object] = []
@@ -323,11 +324,6 @@ def _is_true(value: Object) -> Object:
         return value
     is_bool = type(value) is Choice and all(type(option) is bool for option in value.options) and value.options == (False, True)
     return value.conditions[1] if is_bool else None
-
-
-def _bool_by(condition: Object) -> Object:
-    """A condition as a Python bool."""
-    return condition if type(condition) is bool else choice_of([False, True], [negated(condition), condition])
 
 
 def _options(value: Object) -> list[tuple[Object, Object]]:
