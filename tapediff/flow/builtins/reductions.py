@@ -61,7 +61,7 @@ def prod_(items: Object, /, *, start: Object = 1) -> Object:
 
 def fsum_(items: Object) -> Object:
     if is_special(items):
-        items = [value if condition is True else select(condition, value, 0.0) for condition, value in parts(in_any_order(items))]
+        items = [select(condition, value, 0.0) for condition, value in parts(in_any_order(items))]
     # Iterators and the user's objects may change as they are read.
     return note_python(math.fsum(items)) if type(items) in (list, tuple, TrackedArray) else NATIVE
 
@@ -124,10 +124,7 @@ def _extreme(name: str, better: str, args: Object, key: Object, default: Object)
     for condition, k, value in keyed[1:]:
         is_better = compared_where(both(condition, is_found), better, k, best_key)
         takes = both(condition, either(negated(is_found), is_better))
-        best, best_key = (
-            old if takes is False else new if takes is True else select(takes, new, old)
-            for new, old in ((value, best), (k, best_key))
-        )
+        best, best_key = select(takes, value, best), select(takes, k, best_key)
         is_found = either(is_found, condition)
     if is_found is True:
         return best

@@ -42,17 +42,18 @@ def possible(choice: Choice) -> list[int]:
     return [k for k, fact in enumerate(facts) if fact is not False]
 
 
+_NO_VALUE = "a variable is read that has no value on this path"
+
+
 def each(choice: Choice, op: Callable[[Object], Object]) -> Object:
     """Apply an operation to each option, and join the results."""
     left = possible(choice)
     if len(left) > most_options(choice.options[k] for k in left):
         return op(settled(choice))
-    unbound = [k for k in left if choice.options[k] is UNBOUND]
-    if unbound and len(left) > 1:
-        exclude(choice.conditions[unbound[0]], lambda: UnboundLocalError("a variable is read that has no value on this path"))
-        left.remove(unbound[0])
-    if len(left) == 1 and choice.options[left[0]] is UNBOUND:
-        raise UnboundLocalError("a variable is read that has no value on this path")
+    unbound = next((k for k in left if choice.options[k] is UNBOUND), None)
+    if unbound is not None:
+        exclude(choice.conditions[unbound] if len(left) > 1 else True, lambda: UnboundLocalError(_NO_VALUE))
+        left.remove(unbound)
     if len(left) == 1:
         return op(choice.options[left[0]])
     return fork_options([choice.conditions[k] for k in left], [functools.partial(op, choice.options[k]) for k in left])
@@ -155,7 +156,7 @@ def settled(value: Object) -> Object:
         else:
             value = value.options[left[-1]]
         if value is UNBOUND:
-            raise UnboundLocalError("a variable is read that has no value on this path")
+            raise UnboundLocalError(_NO_VALUE)
     return value
 
 

@@ -136,11 +136,8 @@ def noted(found: list[tuple[Object, Object]]) -> list[Object]:
 def set_item(holder: Object, key: Object, value: Object) -> None:
     """holder[key] = value for a list or deque, with data-dependent entries or position."""
     position = inside(key, length(holder), f"{'deque' if isinstance(holder, deque) else 'list assignment'} index out of range")
-    made: list[Object] = []
-    for condition, place, old in ranked(holder):
-        hit = both(condition, equals(place, position))
-        made.append(maybe(condition, value if hit is True else old if hit is False else select(hit, value, old)))
-    put(holder, made)
+    found = ranked(holder)
+    put(holder, [maybe(condition, select(both(condition, equals(place, position)), value, old)) for condition, place, old in found])
 
 
 def put(holder: Object, entries: Object) -> None:
@@ -175,9 +172,8 @@ def unpacked(holder: Object, count: int | None) -> Object:
     if count is None:
         return settled_contents(holder)
     total = length(holder)
-    few, many = truth(total < count), truth(total > count)
-    exclude(few, lambda: ValueError(f"not enough values to unpack (expected {count})"))
-    exclude(many, lambda: ValueError(f"too many values to unpack (expected {count})"))
+    exclude(truth(total < count), lambda: ValueError(f"not enough values to unpack (expected {count})"))
+    exclude(truth(total > count), lambda: ValueError(f"too many values to unpack (expected {count})"))
     return [item(holder, k) for k in range(count)]
 
 

@@ -192,9 +192,7 @@ def pop(holder: dict[Object, Object], key: Object, default: Object = _MISSING, /
         exclude(negated(condition), lambda: _missing(key))
     if condition is not False:
         discard(holder, key)
-    if condition is True or default is _MISSING:
-        return value
-    return default if condition is False else select(condition, value, default)
+    return value if default is _MISSING else select(condition, value, default)
 
 
 def discard(holder: dict[Object, Object], key: Object) -> None:
@@ -216,7 +214,7 @@ def discard(holder: dict[Object, Object], key: Object) -> None:
 def get(holder: dict[Object, Object], key: Object, default: Object = None, /) -> Object:
     """holder.get(key, default)"""
     condition, value = there(holder, key)
-    return value if condition is True else default if condition is False else select(condition, value, default)
+    return select(condition, value, default)
 
 
 def setdefault(holder: dict[Object, Object], key: Object, default: Object = None) -> Object:

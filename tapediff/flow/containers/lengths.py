@@ -60,10 +60,7 @@ def _values(entries: list[tuple[Object, Object]], ready: int) -> list[Object]:
     found = [value for _, value in entries[:ready]]
     before = length([maybe(condition, None) for condition, _ in entries[:ready]])
     for condition, value in entries[ready:]:
-        for k, old in enumerate(found):
-            is_before = below(k, before)
-            found[k] = old if is_before is True else value if is_before is False else select(is_before, old, value)
-        found.append(value)
+        found = [*(select(below(k, before), old, value) for k, old in enumerate(found)), value]
         before = one_more(before, condition)
     return found
 
@@ -173,6 +170,5 @@ def split(holder: Object, before: int, after: int) -> list[Object]:
 
 def unpacked_around(holder: Object, before: int, after: int) -> list[Object]:
     """The entries for targets around a starred one."""
-    few = truth(length(holder) < before + after)
-    exclude(few, lambda: ValueError(f"not enough values to unpack (expected at least {before + after})"))
+    exclude(truth(length(holder) < before + after), lambda: ValueError(f"not enough values to unpack (expected at least {before + after})"))
     return split(holder, before, after)

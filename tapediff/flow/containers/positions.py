@@ -7,6 +7,7 @@ arrays are compressed arrays, slices of text choices.
 from __future__ import annotations
 
 from collections import deque
+from itertools import pairwise
 
 import numpy as np
 
@@ -283,11 +284,7 @@ def take(holder: Object, key: Object, error: str) -> Object:
     if not is_conditional(holder):
         entries = list(entries_of(holder))
         value = entry_of(entries, position)
-        made: list[Object] = []
-        for k in range(len(entries) - 1):
-            t = below(k, position)
-            made.append(entries[k] if t is True else entries[k + 1] if t is False else select(t, entries[k], entries[k + 1]))
-        put(holder, made)
+        put(holder, [select(below(k, position), *pair) for k, pair in enumerate(pairwise(entries))])
         return value
     hits: list[tuple[Object, Object]] = []
     left: list[tuple[Object, Object]] = []
