@@ -16,7 +16,7 @@ ELSEWHERE = {
     "flow/builtins/lists_and_dicts.py": {"dict", "keys"},  # methods of builtin classes by name, and functions of the module `keys`
     "flow/calls/callables.py": {"_functions"},  # the latest functions in translated form
     "flow/users_code.py": {"KNOWN"},  # what is known of classes; forgotten when an attribute of a class is set
-    "flow/containers/items.py": {"sets"},  # functions of the module `sets`
+    "flow/containers/items.py": {"keys", "sets"},  # functions of the modules `keys` and `sets`
     "flow/operations/dunder.py": {"KNOWN"},  # what is known of classes
     "flow/translate/__init__.py": {"_known", "_made", "_stored", "_variables"},  # translations of codes, which live as long
     "functions/callees/body.py": {"_recent"},  # the latest callees, which hold tapes

@@ -46,8 +46,7 @@ def _joined_states(found: list[Option]) -> Final:
             options = [(found[k].test, found[k].ran.final[key][1]) for k in changing]
             joined[key] = place, _at(place, options, len(options) == len(found))
         except Unjoinable as why:
-            why.side = changing[0]
-            raise
+            raise why.of_side(changing[0])  # noqa: B904 -- the same exception
     return joined
 
 

@@ -45,6 +45,11 @@ class Unjoinable(BaseException):
         super().__init__(what)
         self.reason = Reason(what, instead, site or user_site(), raises)
 
+    def of_side(self, number: int) -> Unjoinable:
+        """The same for a numbered side."""
+        self.side = number
+        return self
+
 
 class Restart(BaseException):
     """An iteration must be recorded again, with more facts about it."""
