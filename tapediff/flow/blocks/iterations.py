@@ -467,7 +467,7 @@ def _is_longer(value: Object, old: Object) -> bool:
 def _differs(a: Object, b: Object) -> bool:
     if a is b:
         return False
-    if isinstance(a, (list, dict, set)) and type(a) is type(b) and len(a) == len(b):
+    if issubclass(type(a), (list, dict, set)) and type(a) is type(b) and len(a) == len(b):
         parts = zip(a.values(), b.values()) if isinstance(a, dict) else zip(a, b)
         return any(x is not y for x, y in parts) or (isinstance(a, dict) and list(a) != list(b))
     if type(a) is Unread or type(b) is Unread:

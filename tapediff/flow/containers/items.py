@@ -132,7 +132,7 @@ def iterated(items: Object) -> Iterable[Object]:
     """An iterable for Python's own iteration."""
     kind = type(items)
     method = users_method(kind, "__iter__")
-    if method is None and isinstance(items, (dict, set)) and has_maybes(items):
+    if method is None and issubclass(kind, (dict, set)) and has_maybes(items):
         return View(items, 0).entries() if isinstance(items, dict) else sets.ordered(items)
     if kind in _ITERABLE:
         return items

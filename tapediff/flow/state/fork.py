@@ -557,7 +557,7 @@ def _value(test: Operand, first: Ran, second: Ran) -> Object:
     return result
 
 
-def fork_value(test: Object, yes: Side, no: Side, joined: Callable[[Operand, Ran, Ran], Object] = _value) -> Object:
+def fork_value(test: Object, yes: Side, no: Side, *, joined: Callable[[Operand, Ran, Ran], Object] = _value) -> Object:
     """Select between the results of two sides."""
     ran = fork(test, yes, no)
     if isinstance(ran, Taken):
@@ -597,7 +597,7 @@ def first_of(hits: list[tuple[Object, Object]]) -> Object:
 
 def fork_block(test: Operand, yes: Side, no: Side) -> Completion:
     """Fork two blocks; the joined completion."""
-    return fork_value(test, yes, no, _conditional)
+    return fork_value(test, yes, no, joined=_conditional)
 
 
 def _conditional(test: Operand, first: Ran, second: Ran) -> Completion:

@@ -245,7 +245,7 @@ def _are_of_one_kind(a: Object, b: Object) -> bool:
     return kinds <= {"<f8", "<i8", *_NUMBERS}
 
 
-def chosen(test: Operand, yes: Object, no: Object) -> Choice:
+def chosen(test: Operand, yes: Object, no: Object) -> Object:
     """A choice of two values; joins options where possible."""
     holds = _is_true(yes), _is_true(no)
     if None not in holds:
