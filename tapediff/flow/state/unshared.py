@@ -19,7 +19,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .joins import join, join_contents, one_of
 from .places import Attribute, Cell, Contents, Entry, Member, Place, mark_made
-from .values import UNBOUND, Choice, Maybe, Unjoinable, either, state
+from .values import UNBOUND, Choice, Maybe, Unjoinable, any_of, state
 
 States = dict[Object, tuple[Place, Object]]
 
@@ -198,10 +198,8 @@ def with_new_joined(options: Sequence[tuple[Operand, Ran]]) -> list[tuple[Operan
     made = _new_of(kind, [options[k] for k in joined]) if len(joined) > 1 else None
     if made is None:
         return [(test, ran.result) for test, ran in options]
-    condition: Object = False
-    for k in joined:
-        condition = either(condition, options[k][0])
-    return [*((test, ran.result) for k, (test, ran) in enumerate(options) if k not in joined), (condition, made)]
+    others = [(test, ran.result) for k, (test, ran) in enumerate(options) if k not in joined]
+    return [*others, (any_of(options[k][0] for k in joined), made)]
 
 
 def _new_of(kind: Object, options: Sequence[tuple[Operand, Ran]]) -> Object:
