@@ -478,3 +478,19 @@ def test_a_kernel_gets_the_constants_between_the_arguments_and_the_results():
     assert len(tape.constants) == 1
     assert tape.kernel_call((0,))(x, out) == pytest.approx(f(x), rel=1e-14)
     np.testing.assert_allclose(out, np.exp(x) * weights["w"], rtol=1e-14)
+
+
+@pytest.mark.parametrize("derivative", [td.gradient, td.hessian, lambda g, x: td.hvp(g, x, A([1.0, 2.0]))], ids=["gradient", "hessian", "hvp"])
+def test_a_path_without_a_derivative_rejects_only_its_own_points(derivative):
+    """Also where it is the tape used last."""
+
+    def f(x):
+        return np.sum(x**3) if x[0] > 0 else x * 2
+
+    safe, here, there = td.GuardedTape(f, merge=False), A([1.0, 2.0]), A([-1.0, 2.0])
+    for _ in range(2):
+        assert safe(there).tolist() == [-2.0, 4.0]
+        np.testing.assert_allclose(derivative(safe, here), derivative(f, here))
+        with pytest.raises(td.NonScalarOutput):
+            derivative(safe, there)
+    assert safe.stats.recordings == 2
