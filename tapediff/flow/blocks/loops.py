@@ -90,8 +90,9 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
         nonlocal counter
         number = counter
         if is_data(number):
-            # One beyond the last: of loops side by side, those that have ended go on computing.
-            note_bounds(number, *((low, most) if numbers.step > 0 else (least, high)))
+            # One step beyond the last: of loops side by side, those that have ended go on computing.
+            step = numbers.step
+            note_bounds(number, *((low, most + step - 1) if step > 0 else (least + step + 1, high)))
             if is_data(is_before := goes_on()):
                 state.facts = {**state.facts, **facts_of(is_before, True)}
         counter = lifted(operator.add, number, numbers.step)
