@@ -169,7 +169,7 @@ ELSEWHERE = {
     "pmap shard_map": "td.vmap(f), or compiled.batch(X, threads=4)",
     "tree_map tree_util tree_leaves tree_flatten tree_unflatten tree_structure flatten_util ravel_pytree pytree": _TREE,
     "lax": "td.cond, td.switch, td.scan, td.fori_loop, td.while_loop, td.stop_gradient; or plain if, for and while",
-    "numpy jnp scipy nn": _PLAIN,
+    "numpy jnp nn": _PLAIN,
     "Array ndarray Tracer DeviceArray ShapedArray": "np.ndarray; td.is_recording() tells whether values are tracked",
     "custom_vjp custom_jvp custom_gradient defvjp defjvp extend custom_derivatives Op": _RULE,
     "remat checkpoint_sequential": "td.checkpoint(f)",

@@ -247,6 +247,12 @@ class _Integration:
         )  # fmt: skip
 
 
+@np.errstate(invalid="ignore")  # beyond the ends
+def _continued(slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The slopes that continue the two before, and the two after each."""
+    return 2.0 * slopes[1:-3] - slopes[:-4], 2.0 * slopes[3:-1] - slopes[4:]
+
+
 def _has_jump(f: Callable[[Operand], Operand], centers: np.ndarray, halves: np.ndarray, values: np.ndarray) -> bool:
     """True if f jumps inside, or at an end, of an interval that is not wider than its neighbours: at a jump SciPy makes them narrow.
 
@@ -258,8 +264,7 @@ def _has_jump(f: Callable[[Operand], Operand], centers: np.ndarray, halves: np.n
     found, widths = values[order].ravel(), np.concatenate([[np.inf], halves[order], [np.inf]])
     gaps = np.diff(places)
     slopes = np.pad(np.diff(found) / gaps, 2, constant_values=np.inf)
-    with np.errstate(invalid="ignore"):  # beyond the ends
-        before, after = 2.0 * slopes[1:-3] - slopes[:-4], 2.0 * slopes[3:-1] - slopes[4:]
+    before, after = _continued(slopes)
     differences = gaps * np.fmin(np.abs(slopes[2:-2] - before), np.abs(slopes[2:-2] - after))
     finest = np.nonzero(widths[1:-1] <= np.minimum(widths[:-2], widths[2:]))[0]
     starts = np.maximum(finest * POINTS - 1, 0)

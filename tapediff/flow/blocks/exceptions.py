@@ -176,9 +176,7 @@ def _run(attempt: Attempt, body: Block) -> _End:
     attempt.body = sys._getframe()
     try:
         note_variables(body)
-        # Restores NumPy's error state at the end; values after pending errors may be meaningless.
-        with np.errstate():
-            return _End(None if body is None else body())
+        return _End(None if body is None else _with_own_warnings(body))
     except Unjoinable as why:
         if not attempt.pending:
             raise
@@ -198,6 +196,12 @@ def _run(attempt: Attempt, body: Block) -> _End:
         del state.path[attempt.start :]
         state.facts = attempt.facts
         hand_on(attempt.journal)
+
+
+@np.errstate()
+def _with_own_warnings(body: Callable[[], Completion]) -> Completion:
+    """Restore NumPy's error state at the end; values after pending errors may be meaningless."""
+    return body()
 
 
 def _while_handled(error: BaseException, on_error: OnError) -> Completion:
