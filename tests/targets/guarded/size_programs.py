@@ -42,6 +42,10 @@ def of_several_lengths(rng: np.random.Generator, n: int) -> tuple[Any, ...]:
     return ([rng.normal(size=n), rng.normal(size=n + 3), rng.normal(size=7)],)
 
 
+def of_two_lengths(rng: np.random.Generator, n: int) -> tuple[Any, ...]:
+    return rng.normal(size=n), rng.normal(size=n + 2)
+
+
 def points(rng: np.random.Generator, n: int) -> tuple[Any, ...]:
     return np.sort(rng.normal(size=n)) + 0.01 * np.arange(n), rng.normal(size=n)
 
@@ -303,16 +307,31 @@ def gaussian_process_by_scipy(t, x, y):
     return 0.5 * y @ cho_solve(cho_factor(k, lower=True), y) + 0.5 * np.linalg.slogdet(k)[1] + np.sum(np.tril(k)) * t[0]
 
 
+def up_to_the_shorter(t, x, y):
+    s = 0.0
+    for a, b in zip(x, y):
+        s = s + a * b * t[0]
+    for b, a in zip(y, x):
+        s = t[1] * s + a - b
+    return s + sum(a * b for b, a in zip(y, x)) * t[2]
+
+
+def of_other_dtypes(t, r):
+    counts, chosen = np.ones(len(r), dtype=np.int64), np.zeros(len(r), dtype=bool)
+    return np.sum(counts) // 2 * t[0] + np.sum(np.where(chosen, r, np.full(len(r), 2.0))) * t[1] + np.sum(r / (counts + counts))
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], Data]] = {
     f.__name__: (f, data)
     for data, functions in (
         (rows, (least_squares, network, covariance, row_by_row, categories)), (labelled, (logistic,)), (groups, (by_group,)),
         (edges, (of_edges,)), (columns, (of_a_dict,)), (of_several_lengths, (of_a_list,)),
+        (of_two_lengths, (up_to_the_shorter,)),
         (points, (gaussian_process, gaussian_process_by_scipy)),
         (series, (
             densities, mixture, garch, garch_by_position, scanned, scanned_of_pairs, hidden_states, kalman, autoregression, differences,
             windows, pairs, until, backwards, every_other, side_by_side, previous, filled, filled_from_before, appended, appended_where,
-            standardised, in_order, neighbours, accumulated, polynomial, in_bins, kernel,
+            standardised, in_order, neighbours, accumulated, polynomial, in_bins, kernel, of_other_dtypes,
         )),
     )
     for f in functions

@@ -131,6 +131,13 @@ def test_direct_calls_write_nothing_where_they_fail() -> None:
     np.testing.assert_allclose(td.gradient(tape, x, np.ones(6)), td.gradient(f, x, np.ones(6)))
 
 
+def test_ranges_with_a_step_have_the_entries_of_each_length() -> None:
+    f = lambda x: np.sum(np.arange(0, len(x), 2)) * x[0] + np.sum(np.arange(len(x), 0, -1) * x) + np.sum(np.arange(1, len(x), 3.0))
+    tape = guarded(f)
+    for n in (7, 9, 8, 4, 13):
+        agree(tape, f, np.linspace(1, 2, n))
+
+
 # Results
 
 
