@@ -318,7 +318,7 @@ def up_to_the_shorter(t, x, y):
 
 def of_other_dtypes(t, r):
     counts, chosen = np.ones(len(r), dtype=np.int64), np.zeros(len(r), dtype=bool)
-    return np.sum(counts) // 2 * t[0] + np.sum(np.where(chosen, r, np.full(len(r), 2.0))) * t[1] + np.sum(r / (counts + counts))
+    return np.sum(counts) // 2 * t[0] + np.sum(np.where(~chosen, r, np.full(len(r), 2.0))) * t[1] + np.sum(r / (counts + counts))
 
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], Data]] = {

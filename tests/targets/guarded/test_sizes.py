@@ -131,8 +131,11 @@ def test_direct_calls_write_nothing_where_they_fail() -> None:
     np.testing.assert_allclose(td.gradient(tape, x, np.ones(6)), td.gradient(f, x, np.ones(6)))
 
 
-def test_ranges_with_a_step_have_the_entries_of_each_length() -> None:
-    f = lambda x: np.sum(np.arange(0, len(x), 2)) * x[0] + np.sum(np.arange(len(x), 0, -1) * x) + np.sum(np.arange(1, len(x), 3.0))
+@pytest.mark.parametrize(
+    "numbers", [lambda n: np.arange(0, n, 2), lambda n: np.arange(n, 0, -1), lambda n: np.arange(1, n, 3.0), lambda n: np.arange(0.5, n)]
+)
+def test_ranges_with_a_step_have_the_entries_of_each_length(numbers: Any) -> None:
+    f = lambda x: np.sum(numbers(len(x))) * x[0] + x[-1]
     tape = guarded(f)
     for n in (7, 9, 8, 4, 13):
         agree(tape, f, np.linspace(1, 2, n))
