@@ -207,12 +207,18 @@ def with_a_corner(u, t):
     u[0, 0] = u[1, 1]
 
 
+def with_points_and_a_corner(u, t):
+    with_sources(u, t)
+    u[0, 0] = u[1, 1]
+    u[-1, 5] = u[-2, 5]
+
+
 def with_a_row(u, t):
     diffused(u, t)
     u[6, 3:9] = 0.2 * u[7, 3:9]
 
 
-@pytest.mark.parametrize("step", [with_a_source, with_sources, with_a_corner, with_a_row])
+@pytest.mark.parametrize("step", [with_a_source, with_sources, with_a_corner, with_points_and_a_corner, with_a_row])
 def test_points_written_after_a_slice_leave_the_slice_in_one_piece(step):
     """A time loop has as many reads of slices as without them, and none by arrays of positions."""
 

@@ -6,6 +6,7 @@ operations on its array of entries.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -169,16 +170,33 @@ def holes_in_a_box(entries: np.ndarray, shape: tuple[int, ...], values: Sequence
     if sources.size == 1 or len(of) != len(shape) or 2 * counts.max() < entries.size:
         return None
     places = np.flatnonzero(entries >> SHIFT == source)
-    here, there = (np.array(np.unravel_index(*given)) for given in ((places, shape), (entries[places] & POSITION, of)))
+    groups = _by_shift(places, entries[places] & POSITION, shape, of)
+    if groups is None:
+        return None
+    places = places[max(groups, key=len)]
+    here = np.array(np.unravel_index(places, shape))
     low, high = here.min(axis=1), here.max(axis=1)
-    count, offset = math.prod((high - low + 1).tolist()) - places.size, there[:, :1] - here[:, :1]
-    if not 0 < count <= MOST_HOLES or not np.array_equal(there, here + offset):
+    offset = np.array(np.unravel_index(entries[places[:1]] & POSITION, of)) - here[:, :1]
+    if not 0 < math.prod((high - low + 1).tolist()) - places.size <= MOST_HOLES:
         return None
     box = np.ravel_multi_index(np.indices(high - low + 1).reshape(len(shape), -1) + low[:, None], shape)
     holes = np.setdiff1d(box, places)
     filled = entries.copy()
-    filled[holes] = (source << SHIFT) + np.ravel_multi_index(np.array(np.unravel_index(holes, shape)) + offset, of)
+    filled[holes] = (source << SHIFT) + np.ravel_multi_index(tuple(np.array(np.unravel_index(holes, shape)) + offset), of)
     return holes, filled
+
+
+def _by_shift(
+    places: np.ndarray, positions: np.ndarray, shape: tuple[int, ...], source_shape: tuple[int, ...]
+) -> list[np.ndarray] | None:  # fmt: skip
+    """The numbers of the entries that are equally far from their places in the source, group by group; None for many groups."""
+    if len(shape) != len(source_shape):
+        return None
+    shifts = np.array(np.unravel_index(positions, source_shape)) - np.array(np.unravel_index(places, shape))
+    base = 2 * max(*shape, *source_shape) + 1
+    _, group = np.unique(functools.reduce(lambda code, row: code * base + row, shifts), return_inverse=True)
+    count = int(group.max()) + 1
+    return None if count > MOST_STRETCHES else [np.flatnonzero(group == k) for k in range(count)]
 
 
 def _entry(source: int, places: np.ndarray, positions: np.ndarray, shape: tuple[int, ...]) -> Piece:
@@ -194,6 +212,9 @@ def _boxes(
         box = positions.reshape(target.counts)
         if region_in(box, source_shape) is not None:
             return [Piece(source, target, places, box)]
+    groups = _by_shift(places, positions, shape, source_shape)
+    if groups is not None and len(groups) > 1:
+        return [piece for k in groups for piece in _boxes(source, places[k], positions[k], shape, source_shape)]
     breaks = (np.diff(places) != 1) | (np.diff(positions) != 1)
     breaks |= (places[1:] % shape[-1] == 0) | (positions[1:] % max(1, source_shape[-1] if source_shape else 1) == 0)
     bounds = [0, *(np.flatnonzero(breaks) + 1).tolist(), places.size]

@@ -111,7 +111,7 @@ def test_pieces_are_disjoint_and_give_every_entry_its_value(seed):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_few_entries_written_into_a_box_are_its_holes(seed):
-    """Filled, the box is one piece; with the holes written again, the array is as before. Shifts that differ make no box."""
+    """Filled, the box is one piece; with the holes written again, the array is as before. So is an entry that is elsewhere in the source."""
     rng = np.random.default_rng(seed)
     shape = tuple(int(n) for n in rng.integers(3, 7, 2))
     of = tuple(int(n + k) for n, k in zip(shape, rng.integers(0, 3, 2)))
@@ -131,5 +131,8 @@ def test_few_entries_written_into_a_box_are_its_holes(seed):
     assert (piece.source, piece.positions.tolist()) == (0, read(region, of).tolist())
     moved = entries.copy()
     moved[corners[0]] += 1
-    assert holes_in_a_box(moved, shape, values) is None
+    found = holes_in_a_box(moved, shape, values)
+    assert found is not None
+    assert found[0].tolist() == [0, *places.tolist()]
+    assert np.array_equal(found[1], filled)
     assert holes_in_a_box(read(region, of).reshape(-1).astype(np.int64), shape, values) is None
