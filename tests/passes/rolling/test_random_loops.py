@@ -134,6 +134,7 @@ def is_stable(f):
     return bool(np.all(np.abs(np.subtract(moved, value)) <= 1e-11 * (1.0 + abs(value))))
 
 
+@np.errstate(all="ignore")  # some programs overflow
 def holds(seed):
     """Whether a random program was rolled; its values and gradients are the same either way."""
     f = Program(seed)
