@@ -458,3 +458,38 @@ def test_endless_iterators_are_gone_over_one_by_one(recorded):
         return s + next(numbers)
 
     assert recordings(program) == 1
+
+
+NUMBERS = [float(k % 7) - 3.0 for k in range(3000)]
+
+
+def from_the_end(x):
+    s = x[0]
+    for w in reversed(NUMBERS):
+        s = 0.9 * s + w * x[1] * (1.0 if s > 0 else 0.5)
+    return s
+
+
+def from_the_end_side_by_side(x):
+    s = x[0]
+    for k, (w, v) in enumerate(zip(reversed(NUMBERS), NUMBERS)):
+        s = 0.9 * s + w * x[1] * (1.0 if s > 0 else 0.5) + (v + k) * 1e-5
+    return s
+
+
+def lists_of_constants(x):
+    s, steps, places = x[0], [], []
+    for _ in range(3000):
+        s = 0.9 * s + (1.0 if s > 0 else 0.5) * x[1]
+        steps.append("step")
+        places.append(None)
+    return s * len(steps) + (steps[5] == "step") * x[2] + (places[-1] is None) * x[3]
+
+
+@pytest.mark.parametrize("program", [from_the_end, from_the_end_side_by_side, lists_of_constants])
+def test_lists_from_the_end_and_of_constants_belong_to_loops(program):
+    assert recordings(program, POINTS[:4]) == 1
+    safe = td.GuardedTape(program)
+    safe(POINTS[0])
+    (tape,) = safe._cache.all()
+    assert len(tape.program.tape.instructions) < 100
