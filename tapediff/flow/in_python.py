@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 import statistics
+import sys
 
 import numpy as np
 
@@ -242,13 +243,16 @@ def inverted_(equal: Object, /) -> Object:
     return not_equal
 
 
+NOT_IN_REPLACE = TypeError if sys.version_info >= (3, 13) else ValueError
+
+
 def replace_(value: Object, /, **changes: Object) -> Object:
     for field in dataclasses.fields(value.__class__):
         if field.init:
             if field.name not in changes:
                 changes[field.name] = getattr(value, field.name)
         elif field.name in changes:
-            raise ValueError(f"field {field.name} is declared with init=False, it cannot be specified with replace()")
+            raise NOT_IN_REPLACE(f"field {field.name} is declared with init=False, it cannot be specified with replace()")
     return value.__class__(**changes)
 
 
@@ -271,6 +275,8 @@ def by_fields_(names: Object, compare: Object, /) -> Object:
 
 def equal_fields_(names: Object, /) -> Object:
     def equal(self: Object, other: Object) -> Object:
+        if self is other:
+            return True
         if other.__class__ is not self.__class__:
             return NotImplemented
         result = True

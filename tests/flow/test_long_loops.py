@@ -460,19 +460,19 @@ def test_endless_iterators_are_gone_over_one_by_one(recorded):
     assert recordings(program) == 1
 
 
-NUMBERS = [float(k % 7) - 3.0 for k in range(3000)]
+MANY = [float(k % 7) - 3.0 for k in range(3000)]
 
 
 def from_the_end(x):
     s = x[0]
-    for w in reversed(NUMBERS):
+    for w in reversed(MANY):
         s = 0.9 * s + w * x[1] * (1.0 if s > 0 else 0.5)
     return s
 
 
 def from_the_end_side_by_side(x):
     s = x[0]
-    for k, (w, v) in enumerate(zip(reversed(NUMBERS), NUMBERS)):
+    for k, (w, v) in enumerate(zip(reversed(MANY), MANY)):
         s = 0.9 * s + w * x[1] * (1.0 if s > 0 else 0.5) + (v + k) * 1e-5
     return s
 
