@@ -71,11 +71,11 @@ def sized(found: DirectKernel, call: KeyedCall, sizes: SizesOfCalls, numbers: Se
     assert plain is not None
     assert extents is not None
     types = found.kernel.written_types
-    grown = sorted({number for number, _, _ in extents.axes})
-    if found.guard is not None or any(types[k].dtype != FLOAT64 for k, number in enumerate(numbers) if number in grown):
+    varying = sorted({number for number, _, _ in extents.axes})
+    kinds = tuple([(k, plain.inputs[k].dtype, plain.inputs[k].ndim) for k in varying])
+    cut = tuple([(k, types[k].shape, number) for k, number in enumerate(numbers) if number in varying])
+    if any(types[k].dtype != FLOAT64 for k, _, _ in cut):
         raise NoForm
-    kinds = tuple([(k, plain.inputs[k].dtype, plain.inputs[k].ndim) for k in grown])
-    cut = tuple([(k, types[k].shape, number) for k, number in enumerate(numbers) if number in grown])
     run = SizedRun(found.run, extents, sizes, len(plain.inputs), kinds, len(types), cut)
     return found._replace(run=run, alike={k: number for k, _, number in cut})
 
