@@ -6,7 +6,6 @@ operations on its array of entries.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -193,8 +192,10 @@ def _by_shift(
     if len(shape) != len(source_shape):
         return None
     shifts = np.array(np.unravel_index(positions, source_shape)) - np.array(np.unravel_index(places, shape))
-    base = 2 * max(*shape, *source_shape) + 1
-    _, group = np.unique(functools.reduce(lambda code, row: code * base + row, shifts), return_inverse=True)
+    code = np.zeros(places.size, np.int64)
+    for shift, n, m in zip(shifts, shape, source_shape):
+        code = code * (n + m) + shift
+    _, group = np.unique(code, return_inverse=True)
     count = int(group.max()) + 1
     return None if count > MOST_STRETCHES else [np.flatnonzero(group == k) for k in range(count)]
 
