@@ -38,7 +38,7 @@ from .guarded.keyed_call import GuardedFunction, KeyedCall
 from .guarded.native_paths import GuardedCalls
 from .guarded.paths.direct_paths import DirectPaths
 from .guarded.paths.recordings import AllRecordings
-from .guarded.paths.sized_calls import first_entries
+from .guarded.paths.sized_calls import cut
 from .guarded.policy import Policy
 from .guarded.record_path import PathRecorder
 from .guarded.state import guarded_state, in_this_process, restore_guarded
@@ -263,12 +263,12 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
             return evaluate(self.f, args, argnums, build, vectors, out, several, self._function.has_aux)
         call = self._function.call(args, argnums, with_sizes_as_data=self._policy.merge)
         if call.differentiates_sizes:
-            call = self._function.call(args, argnums)
+            call = self._function.again(call)
         attempts = lambda call: self._dispatch.operate(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
         try:
             call, variant, found = self._dispatch.answer(call, attempts)
         except ShapeNeeded:
-            call, variant, found = self._dispatch.answer(self._function.call(args, argnums), attempts)
+            call, variant, found = self._dispatch.answer(self._function.again(call), attempts)
         if found.kernel_of is not None and self.guard is None:
             found.kernel = lambda alone: self._direct.kernel(call, variant, build(call.bound.argnums), alone=alone)
         return found
@@ -285,12 +285,10 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         self.refresh()
         if is_recorded(args):
             return record_nested(bind_call(self.f, args, (), has_aux=self._function.has_aux))
-        call, variant, _ = self._dispatch.answer(
-            self._function.call(args, ()),
-            lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided),
-        )
+        replays = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided)  # noqa: E731
+        call, variant, _ = self._dispatch.answer(self._function.call(args, ()), replays)
         if self._function.settles(variant.tape):
-            return self.tape_for(args)
+            call, variant, _ = self._dispatch.answer(self._function.again(call), replays)
         return variant.program.tape, [*call.bound.inputs, *variant.constants]
 
     def full_gradient(self, asked: Request, out: Out, keep: bool, guarded: GuardValue | None = None) -> Tree:
@@ -323,7 +321,7 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         call, variant, (value, gradients) = self._dispatch.answer(call, attempts)
         if call.bound.plain is not None:
             shapes = [call.bound.plain.inputs[k].shape for k in call.bound.argnums]
-            gradients = deliver(list(map(first_entries, gradients, shapes)), outs, True)
+            gradients = deliver(list(map(cut, gradients, shapes)), outs, True)
         return call, variant, (value, gradients)
 
     def _use_fast_path(self, call: KeyedCall, variant: Variant) -> None:

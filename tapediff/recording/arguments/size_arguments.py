@@ -38,7 +38,7 @@ MOST_OWN = 8
 
 # The position of the extents, among the values that a tape is specialised on.
 SIZES = -3
-# The same of whether results have the shapes of one point.
+# Likewise, of the mark that results have the shapes of one point.
 SETTLED = -4
 
 # Most kinds of calls that are told apart, and shapes of one kind that are counted; beyond, all begin anew.

@@ -58,7 +58,7 @@ class Dispatch:
             return self._answer(call, attempts)
         except SizeNeeded as raised:
             needed = raised
-        call = self._function.call(call.args, call.argnums, call.specialisation.guard_value)
+        call = self._function.again(call)
         found = self._answer(call, attempts)
         # As below.
         self._function.sizes.need(call.bound, needed)

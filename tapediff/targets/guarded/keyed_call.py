@@ -99,6 +99,10 @@ class GuardedFunction:
         specialisation = Specialisation(types, bound.static, guard_value)
         return KeyedCall(bound, self.key(specialisation, bound.active), specialisation, args, argnums)
 
+    def again(self, call: KeyedCall) -> KeyedCall:
+        """A call with its own sizes; the user's guard is not called again."""
+        return self.call(call.args, call.argnums, call.specialisation.guard_value, call.takes_ints)
+
     def settles(self, tape: Tape) -> bool:
         """From now on give results the shapes of one point, if those of a tape are data. True if they were."""
         if not has_first_entries(tape.result):

@@ -87,8 +87,10 @@ class GuardedCalls(NativeCalls):
         self.refresh()
         call = self.keyed(args, ())
         attempts = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided)  # noqa: E731
-        tape = self._dispatch.answer(call, attempts)[1].tape
-        return self.recorded_at(args) if self._function.settles(tape) else tape.without_aux()
+        _, variant, _ = self._dispatch.answer(call, attempts)
+        if self._function.settles(variant.tape):
+            _, variant, _ = self._dispatch.answer(self._function.again(call), attempts)
+        return variant.tape.without_aux()
 
     def likely_at(self, args: Sequence[Tree]) -> Tape:
         """A tape for arguments of these types: the one used last, or a new one of the path at these arguments, which is not kept."""
@@ -109,7 +111,7 @@ class GuardedCalls(NativeCalls):
         attempts = lambda call: self._dispatch.attempt(call, None if key is None else call.bound.argnums, None)  # noqa: E731
         _, variant, (value, gradients) = self._dispatch.answer(call, attempts)
         if self._function.settles(variant.tape):
-            return self.answer_kind(args, kind, vectors)
+            _, variant, (value, gradients) = self._dispatch.answer(self._function.again(call), attempts)
         return variant, flatten_result(value)[0] if key is None else [value, *gradients]
 
     def _new_vector_function(self) -> CFunction:

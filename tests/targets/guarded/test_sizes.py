@@ -141,6 +141,24 @@ def test_ranges_with_a_step_have_the_entries_of_each_length(numbers: Any) -> Non
         agree(tape, f, np.linspace(1, 2, n))
 
 
+def test_the_users_guard_is_called_once() -> None:
+    asked = 0
+
+    def guard(t: Any, x: Any) -> bool:
+        nonlocal asked
+        asked += 1
+        return bool(t[0] > 0)
+
+    f = lambda t, x: np.exp(x) * t[0]
+    tape = guarded(f, guard=guard)
+    for n in (5, 7, 6, 8):
+        x = np.linspace(-1, 1, n)
+        for call in (lambda: tape(T, x), lambda: td.jacobian(tape, T, x), lambda: td.jacobian(tape, T, x, argnums=1)):
+            asked = 0
+            call()
+            assert asked == 1
+
+
 # Results
 
 

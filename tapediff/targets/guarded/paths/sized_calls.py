@@ -45,16 +45,16 @@ class SizedRun:
         if self.sizes.extents(shapes) != self.extents:
             return REFUSED
         first = len(rest) - self.outputs
-        cut = [(rest[first + k], np.empty(shape), shapes[number]) for k, shape, number in self.cut]
-        for (k, _, _), (out, written, shape) in zip(self.cut, cut):
+        results = [(rest[first + k], np.empty(shape), shapes[number]) for k, shape, number in self.cut]
+        for (k, _, _), (out, written, shape) in zip(self.cut, results):
             if type(out) is not np.ndarray or out.shape != shape or out.dtype != FLOAT64 or not out.flags.writeable:
                 return REFUSED
             rest[first + k] = written
         sizes = [np.array(size, INT64) for size in self.extents.sizes(shapes)]
         status = self.run(*grown(given, shapes, self.extents), *sizes, *rest)
         if type(status) is float:
-            for out, written, shape in cut:
-                out[...] = first_entries(written, shape)
+            for out, written, shape in results:
+                out[...] = cut(written, shape)
         return status
 
 
@@ -73,13 +73,13 @@ def sized(found: DirectKernel, call: KeyedCall, sizes: SizesOfCalls, numbers: Se
     types = found.kernel.written_types
     varying = sorted({number for number, _, _ in extents.axes})
     kinds = tuple([(k, plain.inputs[k].dtype, plain.inputs[k].ndim) for k in varying])
-    cut = tuple([(k, types[k].shape, number) for k, number in enumerate(numbers) if number in varying])
-    if any(types[k].dtype != FLOAT64 for k, _, _ in cut):
+    longer = tuple([(k, types[k].shape, number) for k, number in enumerate(numbers) if number in varying])
+    if any(types[k].dtype != FLOAT64 for k, _, _ in longer):
         raise NoForm
-    run = SizedRun(found.run, extents, sizes, len(plain.inputs), kinds, len(types), cut)
-    return found._replace(run=run, alike={k: number for k, _, number in cut})
+    run = SizedRun(found.run, extents, sizes, len(plain.inputs), kinds, len(types), longer)
+    return found._replace(run=run, alike={k: number for k, _, number in longer})
 
 
-def first_entries(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def cut(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The first entries of an array along each axis."""
     return array if array.shape == shape else array[tuple(map(slice, shape))]
