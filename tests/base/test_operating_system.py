@@ -239,9 +239,17 @@ np.testing.assert_allclose(first(), 2 * t * (1 - t * t), rtol=1e-13)
 @pytest.mark.skipif(sys.platform != "linux", reason="how much memory a process has is read from /proc")
 @pytest.mark.parametrize("first", ["replayed", "compiled"])
 def test_too_little_memory_at_the_first_gradient_is_a_memory_error(first):
-    """What is imported then fails in many ways: SystemError, ImportError, SyntaxError. With enough, later calls are right."""
-    done = subprocess.run([sys.executable, "-c", LITTLE, first, "0.3", "1", "3", "8", "20", "40"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    """What is imported then fails in many ways: SystemError, ImportError, SyntaxError. With enough, later calls are right.
+
+    CPython itself ends a process that has no memory left for an exception: those limits are no test of this package.
+    """
+    megabytes = ["0.3", "1", "3", "8", "20", "40"]
+    while True:
+        done = subprocess.run([sys.executable, "-c", LITTLE, first, *megabytes], capture_output=True, text=True)
+        if "Cannot recover from MemoryErrors" not in done.stderr:
+            break
+        megabytes = megabytes[1:]
+    assert megabytes and done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("error", operating_system.IMPORT_FAILURES)
