@@ -249,7 +249,8 @@ def test_too_little_memory_at_the_first_gradient_is_a_memory_error(first):
         if "Cannot recover from MemoryErrors" not in done.stderr:
             break
         megabytes = megabytes[1:]
-    assert megabytes and done.returncode == 0, done.stderr
+    assert megabytes
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("error", operating_system.IMPORT_FAILURES)

@@ -364,3 +364,40 @@ def test_ints_that_stay_small_are_data():
         return n * x[1]
 
     assert recordings(f) == 1
+
+
+def zero_of_sorted(x):
+    floats = sorted([math.sin(k * x[0]) for k in range(7)])
+    try:
+        return 1.0 / (floats[2] * 0.0) + x[1]
+    except ZeroDivisionError:
+        return 7.0 * x[0]
+
+
+def zero_of_sorted_with_numbers_of_numpy(x):
+    numbers = sorted([math.sin(k * x[0]) for k in range(12)] + [x[0] * 2])
+    try:
+        return np.float64(1.0) * kind(numbers[3]) / (1.0 + x[1] ** 2)
+    except ZeroDivisionError:
+        return 7.0 * x[0]
+
+
+def zero_at_a_position(x):
+    numbers = [math.sin(k * x[0]) for k in range(12)] + [x[0] * 2]
+    return kind(numbers[int(abs(x[1]) * 9) % 13]) * x[2]
+
+
+def zero_of_a_list_of_any_length(x):
+    numbers = [math.sin(k * x[0]) if k % 3 else x[2] for k in range(24) if k * x[1] > -3]
+    return sum(kind(numbers[k]) * numbers[k] * (k + 1) for k in range(0, len(numbers), 2))
+
+
+@pytest.mark.parametrize(
+    "program", [zero_of_sorted, zero_of_sorted_with_numbers_of_numpy, zero_at_a_position, zero_of_a_list_of_any_length], ids=lambda f: f.__name__
+)
+def test_numbers_keep_their_kinds_in_gathers(program):
+    """Sorted, at a data-dependent position, packed."""
+    g = td.GuardedTape(program)
+    for x in POINTS:
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(g(x), program(x), rtol=1e-12)

@@ -6,10 +6,13 @@ import bisect
 import collections
 import heapq
 import itertools
+import math
 import statistics
 
 import numpy as np
 import pytest
+
+import tapediff as td
 
 from .one_tape import recordings
 
@@ -350,3 +353,27 @@ PROGRAMS = {
 def test_programs_with_lists_of_data(program, wanted):
     """Value and gradient at each point, and the number of recordings."""
     assert recordings(program, POINTS) <= wanted
+
+
+def instructions_of(program, count):
+    return len(td.record(lambda x: program(x, count), POINTS[0], merge=True).instructions)
+
+
+def path_length(x, count):
+    points = [(k * x[0], math.sin(k) * x[1]) for k in range(count) if math.sin(1.7 * k) * x[2] > -0.4]
+    return sum(math.hypot(points[k + 1][0] - points[k][0], points[k + 1][1] - points[k][1]) for k in range(len(points) - 1))
+
+
+def neighbours(x, count):
+    kept = [math.sin(k) * x[1] for k in range(count) if math.sin(1.7 * k) * x[2] > -0.4]
+    return sum(a * b for a, b in zip(kept, kept[1:] + kept[:1]))
+
+
+@pytest.mark.parametrize("program", [path_length, neighbours], ids=lambda f: f.__name__)
+def test_positions_in_long_lists_take_instructions_in_proportion(program):
+    """The entries are packed once."""
+    assert instructions_of(program, 48) < 2.3 * instructions_of(program, 24)
+    g = td.GuardedTape(lambda x: program(x, 24))
+    for x in POINTS:
+        np.testing.assert_allclose(g(x), program(x, 24), rtol=1e-12)
+    assert g.stats.recordings == 1

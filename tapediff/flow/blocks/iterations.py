@@ -24,15 +24,14 @@ from ...base.byte_code import is_held_elsewhere
 from ...base.source_location import user_site
 from ...functions.callees.tape_callee import callee_of
 from ...functions.loops import LARGEST_TRAJECTORY
-from ...ir.instruction import BOOL, FLOAT64, INT64, Operand
+from ...ir.instruction import BOOL, Operand
 from ...ir.tape import Tape
 from ...ops.control.calls import GET, LOOP, LoopForm
-from ...recording.arrays.numbers import all_entries
-from ...recording.arrays.tracked import TrackedArray
 from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
 from ..calls.truth import truth
+from ..containers.columns import listed
 from ..containers.compressed import Compressed
 from ..containers.lengths import packed
 from ..containers.positions import inside_array
@@ -444,7 +443,7 @@ class Loop:
         for place, forms in self.added.values():
             width = sum(len(form.blank()) for form in forms)
             arrays = [GET(returned, k=k) for k in range(number, number + width)]
-            columns = list(map(_entries, arrays))
+            columns = list(map(listed, arrays))
             for column, kind in zip(columns, self.kinds_added[number - n :]):
                 for leaf in column:
                     note_kind(leaf, kind)
@@ -473,14 +472,6 @@ def _differs(a: Object, b: Object) -> bool:
     if type(a) is Unread or type(b) is Unread:
         return True
     return not hasattr(a, "_id") or not hasattr(b, "_id") or a._id != b._id or a._recorder is not b._recorder
-
-
-def _entries(array: TrackedArray) -> list[Object]:
-    if array.ndim > 1 or not len(array) or array.dtype not in (FLOAT64, INT64):
-        return list(array)
-    found = all_entries(array)
-    array._recorder.entry_runs.append((found[0]._id, array))
-    return found
 
 
 def _value_of(leaf: Object) -> Object:

@@ -254,8 +254,6 @@ def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, ot
             return loop.end(otherwise)
         if t is not True:
             return data_loop(loop, test, t, body, otherwise)
-        if body is not None and not loop.run(body):
-            return after_loop(loop.found)
         is_long = loop.alive is True and body is not None and _recorded() > before + LONG
         if is_long and _code(body) not in state.lengthy:
             try:
@@ -263,6 +261,8 @@ def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, ot
             except Unjoinable as why:
                 note_iterations(why)
                 state.lengthy.add(_code(body))
+        if body is not None and not loop.run(body):
+            return after_loop(loop.found)
 
 
 def data_loop(loop: LoopEnds, test: Callable[[], Object], first: Object, body: Block, otherwise: Block) -> Completion:
@@ -279,6 +279,10 @@ def data_loop(loop: LoopEnds, test: Callable[[], Object], first: Object, body: B
             raise
         reason = note_iterations(why)
     return _by_guards(loop, test, first, body, otherwise, reason)
+
+
+def _iteration_if(test: Callable[[], Object], body: Callable[[], Completion]) -> Completion:
+    return if_(test(), body, lambda: BREAK)
 
 
 def note_iterations(why: Unjoinable) -> Reason:
@@ -307,15 +311,16 @@ def _by_guards(loop: LoopEnds, test: Object, first: Object, body: Object, otherw
         count += 1
         is_guarded = count & (count - 1) == 0 and (count >= _FEWEST or _recorded() > wanted)
         if not is_guarded and otherwise is None and body is not None:
-            if not loop.run(WithCells(lambda: if_(test(), body, lambda: BREAK), body, test)):
+            # The first test was evaluated before, and may have effects.
+            if not loop.run(WithCells(partial(_iteration_if, test if t is None else partial(truth, t), body), body, test)):
                 return after_loop(loop.found)
+            t = None
             continue
-        t = truth(test()) if t is None and loop.alive is True else t
         if loop.alive is not True:
             if not observed(loop.alive, reason):
                 return after_loop(loop.found)
             loop.alive, loop.found = True, []
-            t = truth(test())
+        t = truth(test()) if t is None else t
         if type(t) is not bool:
             t = observed(t, reason)
         if not t:

@@ -11,10 +11,10 @@ from ..anything import Object
 from ..blocks.blocks import if_
 from ..calls.callables import call
 from ..calls.truth import truth
+from ..containers.columns import is_real
 from ..containers.cursors import Cursor
 from ..containers.entries import parts
 from ..containers.generators import Generator
-from ..containers.lengths import is_real
 from ..operations.dunder import compared
 from ..state.fork import fork_value, select
 from ..state.numbers.python_numbers import is_python_bool, note_python

@@ -13,8 +13,9 @@ from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..containers.choices import by_exchanges
+from ..containers.columns import Column, columns_of, in_order, is_real, stacked
 from ..containers.entries import is_conditional, length, put as put_entries, settled_contents
-from ..containers.lengths import absence, by_length, by_position, columns_of, in_order, is_real, stacked
+from ..containers.lengths import absence, by_length, by_position
 from ..containers.positions import insert
 from ..operations.dunder import compared
 from ..state.joins import maybe
@@ -75,7 +76,7 @@ def _ordered(keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
     return [maybe(row[0], row[-1]) for row in rows if row[0] is not False]
 
 
-def _by_gather(keyed: list[tuple[Object, Object, Object]], columns: list[list[Object]]) -> list[Object]:
+def _by_gather(keyed: list[tuple[Object, Object, Object]], columns: list[Column]) -> list[Object]:
     """Numbers, or tuples of numbers, in numeric order; missing ones come last."""
     order = np.argsort(stacked([k for _, k, _ in keyed]), kind="stable")
     conditions = [condition for condition, _, _ in keyed]

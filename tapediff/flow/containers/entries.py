@@ -177,11 +177,6 @@ def unpacked(holder: Object, count: int | None) -> Object:
     return [item(holder, k) for k in range(count)]
 
 
-def nth(holder: Object, k: int) -> Object:
-    """The entry at a position; an arbitrary one if there is none."""
-    return first_of(_hits(holder, k))
-
-
 def settled_contents(holder: Object) -> Object:
     """A container with its entries at this point, by guards."""
     keys.settle(holder)

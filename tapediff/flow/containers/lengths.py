@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
 
-from ...recording.arrays.tracked import TrackedArray
-from ...recording.creation import asarray
+from ...base.current_recording import current_recorder
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import exclude, first_of, fork_value, select
 from ..state.joins import maybe
 from ..state.numbers.bounds import below
 from ..state.numbers.python_numbers import one_more
-from ..state.values import Maybe, both, entries_of, is_data, note_packed, packed_count, parted, parts
-from .entries import is_conditional, length, noted, put, ranked_within, settled_contents, without_first
+from ..state.values import Maybe, both, entries_of, is_data, note_packed, packed_count, parted, parts, state
+from .columns import columns_of, entry_at, in_order
+from .entries import inside, is_conditional, item, length, noted, put, ranked_within, settled_contents, without_first
 
 # Maximum number of lengths of one list.
 MOST_LENGTHS = 16
@@ -23,7 +24,10 @@ MOST_LENGTHS = 16
 
 def packed(holder: Object) -> list[Object]:
     """Pack entries by position: entry k exists if the list is longer than k."""
-    entries = list(parts(holder))
+    return _packed(list(parts(holder))) if (entries := _long(holder)) is None else _packed_once(entries)
+
+
+def _packed(entries: list[tuple[Object, Object]]) -> list[Object]:
     ready = packed_count([condition for condition, _ in entries])
     if ready == len(entries):
         return [maybe(condition, value) for condition, value in entries]
@@ -31,6 +35,48 @@ def packed(holder: Object) -> list[Object]:
     tail = entries[first:]
     total = length([maybe(condition, value) for condition, value in tail])
     return [value for _, value in entries[:first]] + by_position(total, _values(tail, ready - first))
+
+
+def _long(holder: Object) -> list[tuple[Object, Object]] | None:
+    """The conditions, as on any path, and values of a sequence of numbers that takes a gather to pack; None for others."""
+    entries = list(map(parted, entries_of(holder)))
+    is_long = len(entries) - packed_count([condition for condition, _ in entries]) > _MOST_SELECTED
+    return entries if is_long and columns_of([value for _, value in entries]) is not None else None
+
+
+def _packed_once(entries: list[tuple[Object, Object]]) -> list[Object]:
+    """Pack the same entries once, for all paths and the loops among them."""
+    key = tuple(map(id, itertools.chain.from_iterable(entries)))
+    _, found = state.packings.get(key, (None, []))
+    if not found or not _is_around(parted(found[-1])[0]._recorder):
+        before, state.path, state.facts = (state.path, state.facts), [], dict(state.guarded)
+        try:
+            found = _packed(entries)
+        finally:
+            state.path, state.facts = before
+        state.packings[key] = entries, found
+    return list(found)
+
+
+def _is_around(recorder: Object) -> bool:
+    """True for the current recorder, and those around it."""
+    inner = current_recorder()
+    while inner is not None and inner is not recorder:
+        inner = inner.outer
+    return inner is not None
+
+
+def entry(holder: Object, key: Object) -> Object:
+    """holder[key] of a sequence of data-dependent length."""
+    if (type(key) is int and key in (0, -1)) or not (is_data(key) or _long(holder)):
+        return item(holder, key)
+    found = packed(holder)
+    values = [value for _, value in map(parted, found)]
+    columns = columns_of(values) if len(values) >= LEAST_GATHERED or not is_data(key) else None
+    if columns is None:
+        return item(holder, key)
+    position = inside(key, length(found), f"{type(holder).__name__} index out of range")
+    return entry_at(columns, position, values[0]) if is_data(position) else values[position]
 
 
 def by_position(count: Object, values: list[Object]) -> list[Object]:
@@ -55,7 +101,8 @@ def cut(holder: Object, key: slice) -> Object:
 
 def _values(entries: list[tuple[Object, Object]], ready: int) -> list[Object]:
     """The values by position, arbitrary past the end; the first `ready` entries are packed already."""
-    if len(entries) - ready > _MOST_SELECTED and (columns := columns_of([value for _, value in entries])) is not None:
+    columns = columns_of([value for _, value in entries]) if len(entries) - ready > _MOST_SELECTED else None
+    if columns is not None:
         return in_order(columns, np.argsort(absence([condition for condition, _ in entries]), kind="stable"), entries[0][1])
     found = [value for _, value in entries[:ready]]
     before = length([maybe(condition, None) for condition, _ in entries[:ready]])
@@ -70,45 +117,10 @@ def absence(conditions: list[Object]) -> Object:
     return np.stack([np.where(condition, 0, 1) if is_data(condition) else np.int64(not condition) for condition in conditions])
 
 
+# Minimum number of entries for a gather at a data-dependent position.
+LEAST_GATHERED = 9
 # Maximum number of entries packed by selects; more numbers by a gather.
 _MOST_SELECTED = 6
-
-
-def is_real(value: Object) -> bool:
-    """True for ints and floats, tracked or not."""
-    return type(value) in (int, float, np.float64) or (
-        type(value) is TrackedArray and not value.type.shape and value.type.dtype.kind in "fi"
-    )
-
-
-def columns_of(values: list[Object]) -> list[list[Object]] | None:
-    """Numbers as one column, equal-length tuples of numbers as several; None for anything else."""
-    if all(map(is_real, values)):
-        kinds = [[*values]]
-    elif all(type(v) is tuple and len(v) == len(values[0]) and all(map(is_real, v)) for v in values):
-        kinds = [list(column) for column in zip(*values)]
-    else:
-        return None
-    return kinds if all(map(_is_uniform, kinds)) else None
-
-
-def _is_uniform(column: list[Object]) -> bool:
-    kinds = {v.type.dtype.kind if type(v) is TrackedArray else "i" if type(v) is int else "f" for v in column}
-    return len(kinds) == 1
-
-
-def in_order(columns: list[list[Object]], order: Object, like: Object) -> list[Object]:
-    """Permute numbers or tuples of numbers by data."""
-    made: list[list[Object]] = []
-    for column in columns:
-        ordered = np.take(stacked(column), order, mode="clip")
-        made.append([ordered[k] for k in range(len(column))])
-    return made[0] if type(like) is not tuple else [tuple(row) for row in zip(*made)]
-
-
-def stacked(column: list[Object]) -> Object:
-    """Stack numbers into a tracked array."""
-    return np.stack(column) if any(map(is_data, column)) else asarray(np.array(column))
 
 
 def by_length(holder: Object, run: Callable[[Object], Object]) -> Object:

@@ -19,16 +19,16 @@ from ..anything import Object
 from ..state.fork import by_guards, decide, exclude, select
 from ..state.joins import one_of
 from ..state.numbers.bounds import as_choice, below, bounds_of, bounds_on_all_paths, ends, equals, possible_ints
-from ..state.numbers.python_numbers import is_int, is_python, note_python
+from ..state.numbers.python_numbers import is_int, note_python
 from ..state.places import note_contents, plain_root, shown_by_data
 from ..state.values import Unjoinable, both, entries_of, is_data, lifted, negated, state
+from .columns import columns_of, entry_at as columns_entry
 from .compressed import Compressed
 from .entries import (
     from_start,
     greater,
     inside,
     is_conditional,
-    item,
     length,
     noted,
     put,
@@ -37,11 +37,9 @@ from .entries import (
     settled_contents,
     smaller,
 )
-from .lengths import cut
+from .lengths import LEAST_GATHERED, cut, entry
 
 _NAMES = {str: "string", range: "range object", np.ndarray: "array"}
-# Minimum number of entries for a gather.
-_LEAST_GATHERED = 9
 _CUT = (list, tuple)
 
 
@@ -94,7 +92,7 @@ def entry_at(holder: Object, key: Object) -> Object:
     if type(key) is slice:
         return _part_of(holder, key)
     if is_conditional(holder):
-        return item(holder, key)
+        return entry(holder, key)
     if type(key) is tuple:
         return _at_positions(holder, key)
     if issubclass(type(key), Computes) or key.type.shape:
@@ -155,29 +153,14 @@ def entry_of(holder: Object, position: Object) -> Object:
     if not is_data(position):
         return holder[position]
     entries = list(entries_of(holder))
-    if len(entries) >= _LEAST_GATHERED and (found := _gathered(entries, position)) is not None:
-        return found
+    if len(entries) >= LEAST_GATHERED and (columns := columns_of(entries)) is not None:
+        return columns_entry(columns, position, entries[0])
     left = possible_ints(position) or range(len(entries))
     hits = [(equals(position, k), entries[k]) for k in left if 0 <= k < len(entries)]
     try:
         return one_of(hits)
     except Unjoinable as why:
         return holder[by_guards(current_recorder(), lambda: int(position), decide(*why.reason[:2]))]
-
-
-def _gathered(entries: list[Object], position: Object) -> Object:
-    """Gather numbers of one kind; None for others."""
-    kinds = {value.type.dtype.str if is_data(value) and not value.type.shape else type(value) for value in entries}
-    if not kinds <= {"<f8", float, np.float64} and not kinds <= {"<i8", int, np.int64}:
-        return None
-    if kinds <= {int} and any(abs(value) >= 1 << 62 for value in entries):
-        return None
-    python = {is_python(value) if type(is_python(value)) is bool else None for value in entries}
-    if len(python) != 1 or None in python:
-        return None
-    column = np.stack(entries) if any(map(is_data, entries)) else current_recorder().tracked_constant(np.array(entries))
-    found = np.take(column, position, mode="clip")
-    return note_python(found) if True in python else found
 
 
 def _part_of(holder: Object, key: slice) -> Object:

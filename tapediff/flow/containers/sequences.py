@@ -16,7 +16,8 @@ from ..state.identities import is_same
 from ..state.numbers.python_numbers import python_bool
 from ..state.values import CHOICES, Maybe, all_of, either, entries_of, negated, parted
 from ..users_code import users_method
-from .entries import is_conditional, length, noted, nth, settled_contents
+from .entries import is_conditional, length, noted, settled_contents
+from .lengths import packed
 
 Compare = Callable[[str, Object, Object], Object]
 SEQUENCES = (list, tuple, deque)
@@ -80,9 +81,6 @@ def zipped(columns: list[Object]) -> list[Object]:
     """Zip columns into tuples."""
     if not any(map(is_conditional, columns)):
         return list(zip(*columns))
-    counts = [length(column) for column in columns]
-    made: list[tuple[Object, Object]] = []
-    for k in range(min(map(len, columns))):
-        there = all_of(truth(count > k) for count in counts)
-        made.append((there, tuple(nth(column, k) for column in columns)))
-    return noted(made)
+    rows = [list(map(parted, packed(column) if is_conditional(column) else column)) for column in columns]
+    made = [zip(*row) for row in zip(*rows)]
+    return noted([(all_of(conditions), values) for conditions, values in made])

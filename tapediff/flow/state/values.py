@@ -245,6 +245,7 @@ class State(threading.local):
         on_path: likewise on one path, by recording.
         shown: arrays and lists that may have another name, by data: writing to them is refused.
         packed: by instruction, the lists of conditions in which each implies those before it.
+        packings: by recording, conditions and values, what packing gave.
         stamp: the last order number of a dict key.
         has_maybes: some container has conditional entries.
         outer_cells: ids of cells that outlive a call.
@@ -294,6 +295,7 @@ class State(threading.local):
         self.on_path: tuple[Object, dict[int, Object]] = None, {}
         self.shown: dict[int, Object] = {}
         self.packed: dict[tuple[int, int], list[list[int]]] = {}
+        self.packings: dict[tuple[int, ...], tuple[Object, list[Object]]] = {}
         self.room = 16
         self.young: set[int] = set()
         self.read: dict[tuple[str, int], set[int]] = {}
@@ -365,8 +367,8 @@ def _once(op: Op, *tests: Operand) -> Operand:
 
 
 def once(name: Object, make: Callable[[], Operand], *operands: Object) -> Operand:
-    """The result of a named operation on numbers, of which one is tracked; recorded once."""
-    recorder = current_recorder()
+    """The result of a named operation on numbers, of which one is tracked; recorded once, in the recording of its operands."""
+    recorder = next(operand._recorder for operand in operands if type(operand) is TrackedArray)
     key: tuple[Object, ...] = id(recorder), name
     for operand in operands:
         if type(operand) is not TrackedArray:
@@ -377,7 +379,10 @@ def once(name: Object, make: Callable[[], Operand], *operands: Object) -> Operan
             return make()
     found = state.logic.get(key)
     if found is None:
-        found = state.logic[key] = make()
+        found = make()
+        if found._recorder is not recorder:
+            return found
+        state.logic[key] = found
     return TrackedArray(recorder, found._id, found._value, found.type)
 
 
