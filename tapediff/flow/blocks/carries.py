@@ -15,6 +15,7 @@ from ...ir.instruction import Operand, ValueType
 from ...recording.arrays.compressed import Kept
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..containers.columns import of_slots, slots
 from ..containers.compressed import Compressed
 from ..containers.entries import length
 from ..containers.lengths import by_position, packed
@@ -265,7 +266,7 @@ def _wider(form: Form, part: Object, depth: int) -> Form:
 
 
 class Slots(Form):
-    """A list of data-dependent length: its length, and slots of one form.
+    """A list of data-dependent length: its length, and slots of one form, whose leaves are stacked.
 
     Attributes:
         form: of each entry; None before the first one.
@@ -286,20 +287,28 @@ class Slots(Form):
         entries = packed(value)
         if type(value) is not self.kind or len(entries) > self.room:
             return None
-        found: list[Object] = [length(entries)]
+        if self.form is None:
+            return [0] if not entries else None
+        rows: list[list[Object]] = []
         for entry in entries:
-            leaves = None if self.form is None else self.form.leaves(parted(entry)[1])
+            leaves = self.form.leaves(parted(entry)[1])
             if leaves is None:
                 return None
-            found += leaves
-        return found + self.blank()[len(found) :]
+            rows.append(leaves)
+        blank = self.form.blank()
+        rows += [blank] * (self.room - len(rows))
+        return [length(entries), *(slots([as_leaf_like(leaf, one) for leaf in column]) for one, column in zip(blank, zip(*rows)))]
 
     def made(self, leaves: Iterator[Object]) -> Object:
         count: Object = next(leaves)
         if is_data(count):
             note_bounds(count, 0, self.room)
         form = self.form
-        return self.kind([] if form is None else by_position(count, [form.made(leaves) for _ in range(self.room)]))
+        if form is None:
+            return self.kind([])
+        columns = [of_slots(next(leaves)) for _ in form.blank()]
+        rows = zip(*columns) if columns else [()] * self.room
+        return self.kind(by_position(count, [form.made(iter(row)) for row in rows]))
 
     def wider(self, value: Object, depth: int = 0) -> Form:
         if type(value) is not self.kind:
@@ -319,7 +328,7 @@ class Slots(Form):
         return Slots(self.kind, form, least, self.grows, getattr(value, "maxlen", None))
 
     def blank(self) -> list[Object]:
-        return [0, *(leaf for _ in range(self.room) for leaf in (self.form.blank() if self.form else []))]
+        return [0, *(np.stack([leaf] * self.room) for leaf in (self.form.blank() if self.form else []))]
 
 
 def made_anew(form: Form, value: Object) -> Iterator[Object]:
@@ -464,6 +473,14 @@ def wider_at(place: Place, form: Form, value: Object) -> Form:
         if len(value) != len(form.parts) or Maybe in map(type, value):
             form = Slots(form.kind, None, len(form.parts))
     return form.wider(value)
+
+
+def as_leaf_like(leaf: Object, blank: Object) -> Object:
+    """A leaf in the dtype of another."""
+    wanted = np.asarray(blank).dtype
+    if is_data(leaf):
+        return leaf if leaf.dtype == wanted else leaf.astype(wanted)
+    return leaf if type(leaf) in (int, float) and np.asarray(leaf).dtype == wanted else np.asarray(leaf, wanted)[()]
 
 
 def as_leaf(value: Object, dtype: np.dtype | None = None) -> Operand:

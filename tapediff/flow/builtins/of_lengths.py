@@ -15,7 +15,7 @@ from ..anything import Object
 from ..containers.compressed import Compressed
 from ..containers.entries import is_conditional
 from ..state.numbers.bounds import bounds_of, ends
-from ..state.numbers.python_numbers import types_of
+from ..state.numbers.python_numbers import is_int
 from ..state.values import CHOICES, is_data, packed_count, parts
 
 # Maximum number of entries of an array of data-dependent length, and of a matrix.
@@ -123,6 +123,5 @@ def _type_of(entry: Object) -> ValueType | None:
     if type(entry) in CHOICES:
         return None
     if type(entry) is TrackedArray:
-        kinds = None if entry.type.shape else types_of(entry)
-        return entry.type if entry.type.shape or (kinds is not None and len(kinds) == 1) else None
+        return entry.type if entry.type.shape or entry.type.dtype.kind != "f" or is_int(entry) is False else None
     return ValueType(np.shape(entry), np.asarray(entry).dtype) if isinstance(entry, (int, float, np.generic, np.ndarray)) else None

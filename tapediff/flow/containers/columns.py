@@ -11,10 +11,14 @@ from ...ir.instruction import FLOAT64, INT64
 from ...recording.arrays.numbers import all_entries
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..state.numbers.bounds import below, equals
 from ..state.numbers.python_numbers import Kind, is_int, is_python, note_kind
 from ..state.values import is_data
+from .entries import smaller
 
 _DTYPES: tuple[set[Object], ...] = ({"<f8", float, np.float64}, {"<i8", int, np.int64}, {"<f4", np.float32})
+# Minimum number of entries for a gather at a data-dependent position.
+LEAST_GATHERED = 9
 # Larger ints, and their sums, may not fit into 64 bits.
 _LARGE = 1 << 62
 
@@ -46,16 +50,44 @@ class Column:
         kinds = [listed(_at(flags, order)) if type(flags) is list else [flags] * len(found) for flags in (self.python, self.whole)]
         return [note_kind(number, Kind(*kind)) for number, *kind in zip(found, *kinds)]
 
+    def with_last_at(self, position: Object) -> list[Object]:
+        """All numbers, and the last one also at a position, in place of what was there."""
+        *others, number = self.numbers
+        vector, last = stacked(others), len(others) - 1
+        # One write, which a loop does in place; the position may be that of the last one itself.
+        vector[smaller(position, last)] = np.where(below(last, position), vector[last], number)
+        made = listed(vector)
+        if type(self.python) is not list and type(self.whole) is not list:
+            return [*(note_kind(entry, Kind(self.python, self.whole)) for entry in made), number]
+        return [*(note_kind(entry, (equals(position, k), number, old)) for k, (entry, old) in enumerate(zip(made, others))), number]
+
+
+def slots(numbers: list[Object]) -> Object:
+    """Stack numbers or arrays of one shape and dtype; the vector has their common kind."""
+    column = Column(numbers)
+    kind = Kind(*(None if type(flags) is list else flags for flags in (column.python, column.whole)))
+    return note_kind(column.vector(), kind, of_entries=True)
+
+
+def of_slots(vector: TrackedArray) -> list[Object]:
+    """What `slots` stacked; each number has the vector's kind."""
+    return [note_kind(entry, (True, vector, vector)) for entry in listed(vector)]
+
+
+def appended(values: list[Object], value: Object, count: Object) -> list[Object] | None:
+    """The first `count` of numbers or tuples, and another one behind them; None for other things, and a few."""
+    columns = columns_of([*values, value]) if len(values) >= LEAST_GATHERED else None
+    if columns is None:
+        return None
+    made = [column.with_last_at(count) for column in columns]
+    return list(zip(*made)) if type(value) is tuple else made[0]
+
 
 def _flags(flags: list[Object]) -> Object:
     """A common flag, or one for each."""
     if all(flag is flags[0] for flag in flags):
         return flags[0]
-    return None if None in map(_as_key, flags) else flags
-
-
-def _as_key(flag: Object) -> Object:
-    return flag if flag is None else id(flag)
+    return None if any(flag is None for flag in flags) else flags
 
 
 def _at(flags: Object, position: Object) -> Object:

@@ -21,9 +21,13 @@ from ..state.values import (
     CHOICES,
     all_of,
     both,
+    conditions_of,
+    counted_from,
     either,
     entries_of,
+    entry_on_path,
     has_maybes,
+    is_data,
     negated,
     packed_count,
     parts,
@@ -41,9 +45,15 @@ def length(holder: Object) -> Object:
     """len(holder) of a sequence, dict or set."""
     if not state.has_maybes:
         return len(entries_of(holder))
-    total: Object = 0
-    for condition, _ in parts(dict.values(holder) if isinstance(holder, dict) else holder):
-        total = one_more(total, condition)
+    entries = list(entries_of(dict.values(holder) if isinstance(holder, dict) else holder))
+    total, k, conditions = 0, 0, conditions_of(entries)
+    while k < len(entries):
+        covered, count = counted_from(conditions, k) if is_data(conditions[k]) else (0, None)
+        if covered:
+            count = smaller(count, covered)
+            total, k = (count if type(total) is int and not total else total + count), k + covered
+        else:
+            total, k = one_more(total, entry_on_path(entries[k])[0]), k + 1
     return total
 
 

@@ -15,7 +15,7 @@ from ..state.joins import maybe
 from ..state.numbers.bounds import below
 from ..state.numbers.python_numbers import one_more
 from ..state.values import Maybe, both, entries_of, is_data, note_packed, packed_count, parted, parts, state
-from .columns import columns_of, entry_at, in_order
+from .columns import LEAST_GATHERED, appended, columns_of, entry_at, in_order
 from .entries import inside, is_conditional, item, length, noted, put, ranked_within, settled_contents, without_first
 
 # Maximum number of lengths of one list.
@@ -82,7 +82,7 @@ def entry(holder: Object, key: Object) -> Object:
 def by_position(count: Object, values: list[Object]) -> list[Object]:
     """The first `count` values, as conditional entries."""
     conditions = [below(k, count) for k in range(len(values))]
-    note_packed(conditions)
+    note_packed(conditions, count)
     return noted(list(zip(conditions, values)))
 
 
@@ -107,7 +107,8 @@ def _values(entries: list[tuple[Object, Object]], ready: int) -> list[Object]:
     found = [value for _, value in entries[:ready]]
     before = length([maybe(condition, None) for condition, _ in entries[:ready]])
     for condition, value in entries[ready:]:
-        found = [*(select(below(k, before), old, value) for k, old in enumerate(found)), value]
+        made = appended(found, value, before)
+        found = made or [*(select(below(k, before), old, value) for k, old in enumerate(found)), value]
         before = one_more(before, condition)
     return found
 
@@ -117,8 +118,6 @@ def absence(conditions: list[Object]) -> Object:
     return np.stack([np.where(condition, 0, 1) if is_data(condition) else np.int64(not condition) for condition in conditions])
 
 
-# Minimum number of entries for a gather at a data-dependent position.
-LEAST_GATHERED = 9
 # Maximum number of entries packed by selects; more numbers by a gather.
 _MOST_SELECTED = 6
 

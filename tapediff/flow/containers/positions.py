@@ -22,7 +22,7 @@ from ..state.numbers.bounds import as_choice, below, bounds_of, bounds_on_all_pa
 from ..state.numbers.python_numbers import is_int, note_python
 from ..state.places import note_contents, plain_root, shown_by_data
 from ..state.values import Unjoinable, both, entries_of, is_data, lifted, negated, state
-from .columns import columns_of, entry_at as columns_entry
+from .columns import LEAST_GATHERED, columns_of, entry_at as columns_entry
 from .compressed import Compressed
 from .entries import (
     from_start,
@@ -37,7 +37,7 @@ from .entries import (
     settled_contents,
     smaller,
 )
-from .lengths import LEAST_GATHERED, cut, entry
+from .lengths import cut, entry
 
 _NAMES = {str: "string", range: "range object", np.ndarray: "array"}
 _CUT = (list, tuple)

@@ -6,6 +6,7 @@ tracked bool; exactly one holds.
 
 from __future__ import annotations
 
+import itertools
 import operator
 import threading
 from collections import deque
@@ -14,7 +15,6 @@ from typing import NoReturn
 
 import numpy as np
 
-from ...base.current_recording import current_recorder
 from ...base.source_location import PickledSite, Site, user_site
 from ...ir.instruction import CONSTANT, Operand
 from ...ops import Op
@@ -245,6 +245,7 @@ class State(threading.local):
         on_path: likewise on one path, by recording.
         shown: arrays and lists that may have another name, by data: writing to them is refused.
         packed: by instruction, the lists of conditions in which each implies those before it.
+        counts: by the first one, packed conditions, and how many of them hold.
         packings: by recording, conditions and values, what packing gave.
         stamp: the last order number of a dict key.
         has_maybes: some container has conditional entries.
@@ -295,8 +296,9 @@ class State(threading.local):
         self.on_path: tuple[Object, dict[int, Object]] = None, {}
         self.shown: dict[int, Object] = {}
         self.packed: dict[tuple[int, int], list[list[int]]] = {}
+        self.counts: dict[tuple[int, int], list[tuple[list[int], Object]]] = {}
         self.packings: dict[tuple[int, ...], tuple[Object, list[Object]]] = {}
-        self.room = 16
+        self.room = 32
         self.young: set[int] = set()
         self.read: dict[tuple[str, int], set[int]] = {}
         self.ended: dict[str, Object] = {"full": False, "unjoinable": False, "reasons": {}}
@@ -447,14 +449,29 @@ def _implying(a: Operand, b: Operand) -> Operand | None:
     return None
 
 
-def note_packed(conditions: list[Object]) -> None:
-    """Note that each condition implies those before it."""
+def note_packed(conditions: list[Object], count: Object = None) -> None:
+    """Note that each condition implies those before it, and how many hold."""
     found = [test for test in conditions if is_data(test)]
-    if any(test._recorder is not found[0]._recorder for test in found):
+    if not found or any(test._recorder is not found[0]._recorder for test in found):
         return
     numbers = [test._id for test in found]
+    if count is not None:
+        leading = next(k for k, test in enumerate(conditions) if is_data(test))
+        state.counts.setdefault((id(found[0]._recorder), numbers[0]), []).append((numbers, count - leading if leading else count))
     for test in found:
         state.packed.setdefault((id(test._recorder), test._id), []).append(numbers)
+
+
+def counted_from(conditions: list[Object], start: int) -> tuple[int, Object]:
+    """How many conditions, from a data-dependent one on, are the first of packed ones, and how many of those hold; (0, None) if unknown."""
+    found: tuple[int, Object] = 0, None
+    first = conditions[start]
+    for numbers, count in state.counts.get((id(first._recorder), first._id), ()):
+        pairs = zip(numbers, conditions[start : start + len(numbers)])
+        common = sum(1 for _ in itertools.takewhile(lambda pair: is_data(pair[1]) and pair[1]._id == pair[0], pairs))
+        if common >= found[0]:
+            found = common, count
+    return found
 
 
 def packed_count(conditions: list[Object]) -> int:

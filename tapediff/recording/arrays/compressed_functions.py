@@ -312,6 +312,35 @@ def _trapezoid(y: Operand, x: Operand = None, dx: float = 1.0, axis: int = -1) -
     return np.sum(widths * (y[1:] + y[:-1]) / 2.0)
 
 
+def _interp(x: Operand, xp: Operand, fp: Operand, left: Operand = None, right: Operand = None, period: Operand = None) -> Operand:
+    if is_compressed(xp) or is_compressed(fp):
+        if np.ndim(xp) != 1 or np.ndim(fp) != 1 or period is not None:
+            return None
+        like = xp if is_compressed(xp) else fp
+        points = aligned([(a if is_compressed(a) else of_full_length(a, -1, like), -1) for a in (xp, fp)])
+        if points[0] is None:
+            return None
+        points = [a.packed() for a in points]
+        raise_where(points[0].kept[-1].count() == 0, lambda: ValueError("array of sample points is empty"))
+        # Behind the last point, NumPy's function gives that of the last one.
+        xp, fp = (a.filled(a[-1]) for a in points)
+    return _at_each(lambda v: np.interp(v, xp, fp, left, right, period), x)
+
+
+def _searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Operand = None) -> Operand:
+    if not is_compressed(a):
+        return _at_each(lambda w: np.searchsorted(a, w, side, sorter), v)
+    if sorter is not None or a.dtype == BOOL:
+        return None
+    made = a.packed()
+    filled, count = made.filled(np.inf if a.dtype.kind == "f" else _largest(a.dtype)), made.kept[-1].count()
+    return _at_each(lambda w: np.minimum(np.searchsorted(filled, w, side), count), v)
+
+
+def _at_each(function: Callable[[Operand], Operand], value: Operand) -> Operand:
+    return elementwise(function, (value,)) if is_compressed(value) else function(value)
+
+
 def _roll(a: Operand, shift: Operand, axis: int | None = None) -> Operand:
     if np.ndim(shift):
         return None
@@ -554,8 +583,7 @@ FUNCTIONS: dict[Operand, Callable[..., Operand]] = {
         function: _by_entries(function)
         for function in (np.clip, np.around, np.nan_to_num, np.sinc, np.i0, np.isclose, np.real, np.fix)
     },
-    np.where: _where, np.interp: lambda x, xp, fp, **named: elementwise(lambda v: np.interp(v, xp, fp, **named), (x,)),
-    np.searchsorted: lambda a, v, **named: elementwise(lambda w: np.searchsorted(a, w, **named), (v,)),
+    np.where: _where, np.interp: _interp, np.searchsorted: _searchsorted,
     np.amax: _max, np.amin: _min, np.ptp: lambda a, axis=None: _max(a, axis) - _min(a, axis),
     np.count_nonzero: lambda a, axis=None: _sum(a != 0, axis), np.average: _average,
     np.linalg.norm: _of_vectors(_norm), np.sort: sort, np.median: _of_vectors(_median), np.quantile: _quantile,

@@ -37,9 +37,13 @@ def kind_of(value: Object) -> Kind:
     return Kind(python if type(python) is bool else None, whole if type(whole) is bool else None)
 
 
-def note_kind(value: Object, kind: Object) -> Object:
-    """Note a number's kind: a Kind, or a test and two numbers or kinds that it selects from; returns the number."""
-    if type(value) is TrackedArray and not value.type.shape:
+def note_kind(value: Object, kind: Object, *, of_entries: bool = False) -> Object:
+    """Note a number's kind: a Kind, or a test and two numbers or kinds that it selects from; returns the number.
+
+    Args:
+        of_entries: the value may be a vector, of numbers of that kind.
+    """
+    if type(value) is TrackedArray and (of_entries or not value.type.shape):
         key = id(value._recorder), value._id
         state.kinds[key] = kind
         for fact in (_PYTHON, _INT):
@@ -66,7 +70,7 @@ class KindsOfCarries:
     def note_first(self, inputs: list[TrackedArray]) -> None:
         """Assume the kinds of the next inputs."""
         for value, kind in zip(inputs, self.at_start[len(self.inputs) :]):
-            note_kind(value, kind)
+            note_kind(value, kind, of_entries=True)
         self.inputs += inputs
 
     def settle(self, recorder: Object, results: list[Object]) -> bool:
@@ -82,14 +86,15 @@ class KindsOfCarries:
                 return is_settled
             is_settled = is_settled and asked.isdisjoint(changed)
             for k in changed:
-                note_kind(self.inputs[k], joined[k])
+                note_kind(self.inputs[k], joined[k], of_entries=True)
             self.at_start = joined
             state.facts_of_kinds = {key: fact for key, fact in state.facts_of_kinds.items() if key[1] != id(recorder)}
 
     def note_last(self, first: Object, leaves: list[Object]) -> None:
         """Note the kinds after the loop; those at the start if the first test fails."""
         for value, given, kind in zip(leaves, self.given, self.at_end):
-            note_kind(value, kind if kind_of(given) == kind or type(first) is not TrackedArray else (first, kind, given))
+            known = kind if kind_of(given) == kind or type(first) is not TrackedArray else (first, kind, given)
+            note_kind(value, known, of_entries=True)
 
 
 def one_if(condition: Object) -> Object:
@@ -127,7 +132,7 @@ def is_python(value: Object) -> Object:
     """The condition that a number is Python's: a bool, tracked or not."""
     if type(value) is not TrackedArray:
         return value.is_python if type(value) is Kind else type(value) in (int, float, bool)
-    if value.type.shape or not state.kinds:
+    if not state.kinds or _is_array(value):
         return False
     return _found(_PYTHON, value._recorder, value._id)
 
@@ -141,9 +146,14 @@ def is_int(value: Object) -> Object:
     """The condition that a number is an int: a bool, tracked or not; None if unknown."""
     if type(value) is not TrackedArray:
         return value.is_int if type(value) is Kind else type(value) in (int, np.int64)
-    if value.type.dtype.kind != "f" or value.type.shape or not state.kinds:
+    if value.type.dtype.kind != "f" or not state.kinds or _is_array(value):
         return value.type.dtype.kind == "i"
     return _found(_INT, value._recorder, value._id)
+
+
+def _is_array(value: TrackedArray) -> bool:
+    """True for arrays, without vectors that stand for numbers."""
+    return bool(value.type.shape) and (id(value._recorder), value._id) not in state.kinds
 
 
 def types_of(number: Object) -> list[tuple[type, Object]] | None:
