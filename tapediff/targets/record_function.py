@@ -11,7 +11,7 @@ from ..recording.own_errors import raise_own_error
 from ..recording.python_state.process_state import process
 from ..recording.record import LONG, plain_call, plain_result, record as record_as_it_runs
 from ..recording.recorder import RecordingStopped, current_recorder
-from .joined import joined
+from .evaluate.joined import joined
 
 
 def record(

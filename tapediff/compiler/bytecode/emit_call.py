@@ -34,7 +34,7 @@ def emit_interpreted(owner: KernelWriter, translation: Translation | Sweeps) -> 
     """Call the handler of the first run. The kernel keeps the words."""
     code, number = owner.code, owner.fresh()
     words = translation.linked()
-    owner.runs.append(words)
+    owner.runs.append((translation, words))
     # The text has a symbol in place of this process's address, so that its code may be kept on disk.
     symbol = f"tapediff_runs_{len(owner.runs)}"
     owner.addresses[symbol] = words.ctypes.data

@@ -41,6 +41,10 @@ class Translation(Interpreted):
     bases: tuple[int, ...]
     checks: tuple[Exit, ...]
 
+    @property
+    def handler_of_run(self) -> list[Handler]:
+        return list(self.handlers)
+
     def linked(self) -> np.ndarray:
         """The words with the addresses of the handlers in this process."""
         distinct = list(dict.fromkeys(self.handlers))

@@ -15,6 +15,7 @@ from functools import cache
 from ...ops.declaration.scalar_expressions import called_functions, has_costly
 from ..jit.native_function import NativeFunction
 from ..jit.toolchain import toolchain
+from ..llvm.cpu import has
 from ..llvm.values import TYPES
 from ..loop_ir.program import (
     Bands,
@@ -130,7 +131,7 @@ def inlined(step: Step, operands: list[Value]) -> Value:
 def outlined(code: Code, addresses: dict[str, int], step: Step, operands: list[Value], width: int) -> Value:
     """Call the step's expression, on `width` lanes, as a shared function of the process. Its address goes to `addresses`."""
     operands = [splat(operand, width) for operand in operands]
-    key = ("outlined", step.expression, step.parameters, tuple(operand.kind for operand in operands), width)
+    key = ("outlined", step.expression, step.parameters, tuple(operand.kind for operand in operands), width, has("avx512f"))
     shared = toolchain.once(key, lambda: _compiled(step, operands, width))
     addresses[shared.symbol] = shared.native.address
     result = TYPES[shared.kind, width]
@@ -149,6 +150,14 @@ class _Shared:
     symbol: str
     native: NativeFunction
     kind: str
+    text: str
+    calls: frozenset[str]
+
+
+def outlined_text(symbol: str) -> tuple[str, frozenset[str]]:
+    """The LLVM text of a function that `outlined` has called, and the external routines that it calls."""
+    shared = next(made for _, made in toolchain.made_once() if isinstance(made, _Shared) and made.symbol == symbol)
+    return shared.text, shared.calls
 
 
 def _compiled(step: Step, operands: list[Value], width: int) -> _Shared:
@@ -162,4 +171,4 @@ def _compiled(step: Step, operands: list[Value], width: int) -> _Shared:
     told = "\n".join([*code.declarations, returned, *body])
     symbol = f"tapediff_function_{hashlib.blake2b(told.encode(), digest_size=12).hexdigest()}"
     text = "\n".join([*code.declarations, f"define {returned} @{symbol}", *body])
-    return _Shared(symbol, NativeFunction(text, symbol, code.symbols, is_portable=True), result.kind)
+    return _Shared(symbol, NativeFunction(text, symbol, code.symbols, is_portable=True), result.kind, text, frozenset(code.symbols))

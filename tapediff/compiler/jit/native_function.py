@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LEVELS = {False: 1, True: 0}
 
 
-def _machines() -> Machines:
+def machines() -> Machines:
     """LLVM for this CPU; set up once per process."""
     if toolchain.machines is None:
         import llvmlite.binding as llvm
@@ -108,7 +108,7 @@ def _linked(
     digest: bytes, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
 ) -> tuple[Library, tuple[bytes, bytes] | None]:
     """The library of a text, and the key and code to be kept on disk."""
-    llvm, linker, key = _machines().llvm, toolchain.linker, None
+    llvm, linker, key = machines().llvm, toolchain.linker, None
 
     def link(code: bytes) -> Library:
         library = linker.link(llvm, lambda: _machine(llvm, LEVELS[False]), digest, code, name, addresses)
@@ -135,7 +135,7 @@ def _linked(
 @uninterrupted
 def triple() -> str:
     """LLVM's name for this machine and system."""
-    return _machines().llvm.get_process_triple()
+    return machines().llvm.get_process_triple()
 
 
 def address_of(symbol: str) -> int:
@@ -163,30 +163,30 @@ INLINED = "alwaysinline"
 
 def object_code(text: str, quickly: bool) -> bytes:
     """The machine code of LLVM text."""
-    machines = _machines()
-    return (machines.quick if quickly else machines.usual).emit_object(optimised(text, quickly))
+    machine = machines().quick if quickly else machines().usual
+    return machine.emit_object(optimised(text, quickly))
 
 
-def optimised(text: str, quickly: bool = False) -> ModuleRef:
-    """The module after the optimisations that pay for generated code.
+def optimised(text: str, quickly: bool = False, context: ContextRef | None = None) -> ModuleRef:
+    """The module after the optimisations that pay for generated code. `context`: the LLVM context to parse it in.
 
     The code is written vectorised and its loops hoisted, so LLVM's standard pipeline finds little more to do: it takes a third
     longer for the same speed, retains 120 kB for each kernel, and its vectorisers could change the order of a sum.
     """
-    llvm = _machines().llvm
+    llvm = machines().llvm
     first, *rest = PASSES[quickly]
-    module = _parsed(llvm, text)
+    module = _parsed(llvm, text, context)
     _run(module, (first,))
     if not _is_valid(module):
         # LLVM 22's sroa joins the parts of an array, if stored out of order, before the last of them is computed. Without it the code
         # is slower, and right.
-        module = _parsed(llvm, text)
+        module = _parsed(llvm, text, context)
     _run(module, tuple(rest))
     return module
 
 
-def _parsed(llvm: ModuleType, text: str) -> ModuleRef:
-    module = llvm.parse_assembly(text, _context(llvm, len(text)))
+def _parsed(llvm: ModuleType, text: str, context: ContextRef | None = None) -> ModuleRef:
+    module = llvm.parse_assembly(text, _context(llvm, len(text)) if context is None else context)
     if INLINED in text:
         _run(module, ("always_inliner",))
     return module
@@ -203,7 +203,7 @@ def _context(llvm: ModuleType, length: int) -> ContextRef:
 
 
 def _run(module: ModuleRef, passes: tuple[str, ...]) -> None:
-    llvm, machine, _, managers = _machines()
+    llvm, machine, _, managers = machines()
     # A new one for each run: it refers to memory that LLVM frees after the run.
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
     manager = managers.get(passes)
@@ -224,4 +224,4 @@ def _is_valid(module: ModuleRef) -> bool:
 @uninterrupted
 def assembly(text: str) -> str:
     """The machine code of LLVM text, for people and tests."""
-    return _machines().usual.emit_assembly(optimised(text))
+    return machines().usual.emit_assembly(optimised(text))

@@ -37,10 +37,11 @@ def address_of(symbol: str, link: Callable[..., Linked]) -> int:
 
     Cost: 5 ms, 20 to 70 for one on matrices and for sorting.
     """
-    return toolchain.once(("own routine", symbol), lambda: link(_text(symbol), symbol, set(), is_portable=True)).address
+    return toolchain.once(("own routine", symbol), lambda: link(text_of(symbol), symbol, set(), is_portable=True)).address
 
 
-def _text(symbol: str) -> str:
+def text_of(symbol: str) -> str:
+    """The LLVM text of a routine."""
     if symbol.startswith(index_routines.PREFIX):
         return index_routines.index_text(symbol.removeprefix(index_routines.PREFIX))
     width = 8 if has("avx512f") else 4

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 
 from ...base.settings import settings
@@ -28,8 +31,26 @@ def is_x86() -> bool:
     return platform.machine().lower() in ("x86_64", "amd64")
 
 
-@cache
+# True while text is written that has no instructions of one processor.
+_PORTABLE: ContextVar[bool] = ContextVar("portable", default=False)
+
+
+@contextmanager
+def portable(wanted: bool) -> Generator[None]:
+    """If wanted, write text for any processor of this kind: it has none of the features that text may ask for."""
+    token = _PORTABLE.set(wanted)
+    try:
+        yield
+    finally:
+        _PORTABLE.reset(token)
+
+
 def has(feature: str) -> bool:
-    """True if the processor has a feature, such as "avx512f"."""
+    """True if the processor that text is written for has a feature, such as "avx512f"."""
+    return not _PORTABLE.get() and _here(feature)
+
+
+@cache
+def _here(feature: str) -> bool:
     named = [flag[0] for flag in processor()[1].split(",") if flag[1:] == feature]
     return named[-1:] == ["+"]

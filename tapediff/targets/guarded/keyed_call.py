@@ -19,7 +19,7 @@ from ...recording.arguments.bind_call import BoundCall, bind_call, no_whole_numb
 from ...recording.arguments.int_arguments import ANY_INT_KEY, AnyInt, IntArguments
 from ...recording.arguments.size_arguments import SETTLED, Extents, SizeArguments, with_sizes
 from ..evaluate.direct_calls import NoForm, form_of, leaf_form
-from ..joined import joined_arrays
+from ..evaluate.joined import joined_arrays
 from .reason import Specialisation
 
 

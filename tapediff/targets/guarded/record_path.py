@@ -33,7 +33,7 @@ from ...recording.python_state.process_state import process
 from ...recording.recorder import Recorder
 from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs
-from ..joined import joined
+from ..evaluate.joined import joined
 from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
 from .reason import Reason

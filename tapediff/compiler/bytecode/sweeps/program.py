@@ -69,6 +69,10 @@ class Sweeps(Interpreted):
         """Guards on arrays."""
         return ()
 
+    @property
+    def handler_of_run(self) -> list[AnyHandler]:
+        return [self.handlers[number] for number in self.handler_of]
+
     def linked(self) -> np.ndarray:
         """The words with the addresses of the handlers in this process."""
         addresses = np.array(addresses_of(self.handlers), np.uint64)[self.handler_of]
