@@ -55,12 +55,14 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentMismatch", "Cache", "CompiledTape", "Constant", "ConstantOrCache", "DtypeMismatch", "Exported", "FrozenRandomWarning", "GuardFailed",
-    "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "MemoryBudgetExceeded",
+    "ArgumentMismatch", "Cache", "CompiledTape", "Constant", "ConstantOrCache", "DtypeMismatch", "Exported", "FrozenRandomWarning",
+    "GuardFailed", "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin",
+    "MemoryBudgetExceeded",
     "NewTape", "NonScalarOutput", "NotConverged", "Output", "Posterior", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape",
     "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "Undetermined", "UnstableBranch", "UnsupportedFunction",
     "UnwrittenElement", "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "covariance", "debug",
-    "derivative", "derivatives", "empty", "export", "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval",
+    "derivative", "derivatives", "empty", "export", "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate",
+    "interval",
     "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered",
     "params", "positive", "positive_ordered", "primitive", "random", "real", "record", "register_container", "scan", "second_derivative",
     "show_versions", "simplex", "sparse", "sparse_hessian", "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape",

@@ -1,4 +1,5 @@
-"""The transform that records all paths of a function: set by targets/evaluate/joined.py, above this folder; for bodies of sub-tapes and loops."""
+"""The transform that records all paths of a function: set by targets/evaluate/joined.py, above this folder; for bodies of sub-tapes and
+loops."""
 
 from __future__ import annotations
 

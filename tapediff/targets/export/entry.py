@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...ir.instruction import Guard, Operand, ValueType
 from ..tapes.gradient_tape import joint_tape
 from ..tapes.matrix_tapes import hessian_tape, jacobian_tape
 from ..tapes.operator_tapes import Numbers, Operator, hvp_tape, jvp_tape, vjp_tape
-from .parts import Parts, constant_bytes
+from .parts import Parts, constant_bytes, in_kernels
 from .runtime import NEW_PATH
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ _RESULTS = {"jvp": "tangent", "vjp": "cotangent", "hvp": "product"}
 _VECTORS = {"jvp": "direction", "vjp": "weights", "hvp": "direction"}
 _C_TYPES = {"f": "double", "i": "int64_t", "u": "int64_t", "b": "uint8_t"}
 _RESERVED = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return short "
-    "signed sizeof static struct switch typedef union unsigned void volatile while bool true false class delete friend new operator private "
-    "protected public template this throw try catch typename using virtual namespace value gradient status".split()
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
+    "short signed sizeof static struct switch typedef union unsigned void volatile while bool true false class delete friend new operator "
+    "private protected public template this throw try catch typename using virtual namespace".split()
 )
 
 
@@ -51,6 +52,13 @@ def c_name(text: str) -> str:
     return f"{name}_" if name in _RESERVED or name[0].isdigit() else name
 
 
+def unused(name: str, used: set[str]) -> str:
+    """The name, with a number after it where it is taken; noted in `used`."""
+    found = next(n for n in chain([name], (f"{name}_{k}" for k in count(2))) if n not in used)
+    used.add(found)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Pointer:
     """A parameter: the address of an array in C order. `origin`: what it is in Python."""
@@ -66,7 +74,12 @@ class Pointer:
 
     def row(self) -> str:
         shape = "".join(f"[{extent}]" for extent in self.type.shape) or "one number"
-        return f"{self.name}: {_C_TYPES[self.type.dtype.kind]}, {shape}; {self.origin}"
+        type_ = _C_TYPES[self.type.dtype.kind] + " for a float32" * (self.type.dtype == np.float32)
+        return f"{self.name}: {type_}, {shape}; {self.origin}"
+
+
+# A parameter, or data inside the file.
+Given = Pointer | np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +97,22 @@ class Entry:
 
     Attributes:
         name: its name.
-        arguments, vectors, results: its parameters, in this order.
+        given: the arguments of the kernels: parameters, or data that are inside the file.
+        vectors, results: its further parameters.
         paths: all have results of the same types.
+        data: the prefix of the names of data, which the functions of a file share.
     """
 
     name: str
-    arguments: Sequence[Pointer]
+    given: Sequence[Given]
     vectors: Sequence[Pointer]
     results: Sequence[Pointer]
     paths: Sequence[Path]
+    data: str
+
+    @property
+    def arguments(self) -> list[Pointer]:
+        return [given for given in self.given if isinstance(given, Pointer)]
 
     @property
     def pointers(self) -> list[Pointer]:
@@ -103,20 +123,21 @@ class Entry:
 
     def text(self, parts: Parts) -> str:
         """The LLVM text; the kernels of the paths are added to `parts`."""
-        given = [f"%given_{k}" for k in range(len(self.arguments))], [f"%vector_{k}" for k in range(len(self.vectors))]
-        made = [f"%made_{k}" for k in range(len(self.results))]
-        parameters = ", ".join(f"ptr {p}" for p in (*given[0], *given[1], *made))
-        lines, outside = [f"define i32 @{self.name}({parameters}) nounwind {{", "entry:", "%report = alloca [4 x i64]"], ["declare i32 @tapediff_code(i32)"]
-        lines += _array("results", made)
+        given = [f"%given_{k}" if isinstance(each, Pointer) else f"@{self.data}_{k}" for k, each in enumerate(self.given)]
+        vectors, made = [f"%vector_{k}" for k in range(len(self.vectors))], [f"%made_{k}" for k in range(len(self.results))]
+        parameters = ", ".join(f"ptr {p}" for p in (*given, *vectors, *made) if p.startswith("%"))
+        lines, outside = [f"define i32 @{self.name}({parameters}) nounwind {{", "entry:"], ["declare i32 @tapediff_code(i32)"]
+        for symbol, each in zip(given, self.given):
+            if not isinstance(each, Pointer):
+                outside.append(parts.shared(symbol[1:], each))
+        lines += ["%report = alloca [2 x i64]", *_array("results", made)]
         for k, path in enumerate(self.paths):
             kernel = f"{self.name}_path_{k}"
             parts.kernel(path.kernel.program, kernel)
             fixed = [f"@{kernel}_constant_{j}" for j in range(len(path.constants))]
-            types = path.kernel.tape.input_types[len(self.arguments) :]
-            for symbol, value, type_ in zip(fixed, path.constants, types):
-                outside.append(constant_bytes(symbol[1:], np.array(value, widened(type_).dtype, order="C").tobytes()))
+            outside += [constant_bytes(symbol[1:], in_kernels(value)) for symbol, value in zip(fixed, path.constants)]
             outside += [f"declare i32 @{kernel}(ptr, ptr, ptr, ptr)", f"@{kernel}_state = external constant i64"]
-            lines += _array(f"inputs_{k}", [*given[0], *fixed, *given[1]])
+            lines += _array(f"inputs_{k}", [*given, *fixed, *vectors])
             lines += [
                 "store i64 0, ptr %report",
                 f"%status_{k} = call i32 @{kernel}(ptr %inputs_{k}, ptr %results, ptr @{kernel}_state, ptr %report)",
@@ -139,15 +160,16 @@ def _array(name: str, pointers: Sequence[str]) -> list[str]:
     return lines
 
 
-def entry(what: str, name: str, arguments: Sequence[Pointer], wrt: Numbers, paths: Sequence[Path]) -> Entry:
+def entry(what: str, name: str, given: Sequence[Given], wrt: Numbers, paths: Sequence[Path]) -> Entry:
     """The C function of kernels that `key_of(what, wrt)` has made."""
-    tape, count = paths[0].kernel.tape, len(arguments)
-    first = count + len(paths[0].constants)
-    by = [arguments[k] for k in wrt]
+    tape, used = paths[0].kernel.tape, {each.name for each in given if isinstance(each, Pointer)}
+    first = len(given) + len(paths[0].constants)
+    by = [each for each in (given[k] for k in wrt) if isinstance(each, Pointer)]
     vectors = [_vector(what, k, type_, by) for k, type_ in enumerate(tape.input_types[first:])]
     types = [widened(t) for t in tape.output_types]
     results = [Pointer(*_result(what, k, by, types), is_result=True) for k in range(len(types))]
-    return Entry(f"{name}_{what}", arguments, vectors, results, paths)
+    vectors, results = ([replace(p, name=unused(p.name, used)) for p in pointers] for pointers in (vectors, results))
+    return Entry(f"{name}_{what}", given, vectors, results, paths, f"{name}_data")
 
 
 def _vector(what: str, k: int, type_: ValueType, by: Sequence[Pointer]) -> Pointer:

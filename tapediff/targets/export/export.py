@@ -10,22 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
+import numpy as np
+
 from ...compiler.jit.object_file import NATIVE, object_file
 from ...compiler.llvm.cpu import is_x86, portable
 from ...errors import ArgumentMismatch
-from ...ir.containers import leaf_names
-from ...ir.instruction import FLOAT64, Tree, ValueType
+from ...ir.containers import Trees, leaf_names
+from ...ir.instruction import Tree, ValueType
 from ...ir.tape import Tape
 from ...recording.arguments.flat_function import argument_names, by_position
 from ..backends import NATIVE as NATIVE_BACKEND
 from ..compiled_tape import CompiledTape
 from ..guarded_tape import GuardedTape
-from ..native.signature import of_call
+from ..native.signature import of_call, of_tape
 from ..tapes.operator_tapes import Numbers
-from .entry import Entry, Path, Pointer, c_name, entry, key_of
+from .entry import Entry, Given, Path, Pointer, c_name, entry, key_of, unused
 from .header import header
 from .parts import Parts
-
 
 # Those that LLVM calls x86-64-v4 and so on have the instructions of a level of the architecture, however they are made.
 _PROCESSORS = (NATIVE, "generic", *(("x86-64-v2", "x86-64-v3", "x86-64-v4") if is_x86() else ()))
@@ -56,20 +57,20 @@ class _Source:
     """What is exported: the arguments, those to differentiate by, and the compiled paths with their constants."""
 
     name: str
-    arguments: Sequence[Pointer]
+    given: Sequence[Given]
     wrt: Numbers
     paths: Sequence[tuple[CompiledTape, Sequence[Tree], Tape]]
 
     @property
     def has_gradient(self) -> bool:
         tape = self.paths[0][2]
-        type_ = tape.output_types[0] if tape.outputs else None
-        return bool(self.wrt) and type_ == ValueType((), FLOAT64) and not tape.without_aux().returns_tuple
+        is_number = bool(tape.outputs) and tape.output_types[0].is_float and tape.output_types[0].shape == ()
+        return bool(self.wrt) and is_number and not tape.without_aux().returns_tuple
 
 
 def export(
     target: CompiledTape | GuardedTape, path: str | os.PathLike[str], *args: Tree, what: str | Sequence[str] | None = None,
-    cpu: str = NATIVE, link: Sequence[str] = (),
+    inside: bool = True, cpu: str = NATIVE, link: Sequence[str] = (),
 ) -> Exported:  # fmt: skip
     """Write kernels as C functions that need neither Python nor NumPy: `model.h`, `model.o` and `libmodel.so` for the path "dir/model".
 
@@ -80,9 +81,10 @@ def export(
     Args:
         target: td.compile(f, x), or a GuardedTape, whose paths recorded so far are tried in order.
         path: directory and name of the files; the last part is the prefix of the functions. Files of this name are replaced.
-        args: the arguments as in a call, for a GuardedTape; the path at this point is recorded if it is new.
+        args: the arguments as in a call: for a GuardedTape, whose path at this point is recorded if it is new; and to put data inside.
         what: "value", "value_and_gradient", "gradient", "jvp", "vjp", "hvp", "jacobian", "hessian", or several of them. By default
             value and gradient, of other results the value. Derivatives are by all arguments of floats but td.Constant.
+        inside: put the data among `args` into the file: td.Constant, integers, booleans. Else they are parameters, as without `args`.
         cpu: "native", this machine's: as fast as here, for machines that have all its instructions; "generic" for every machine of the
             kind, or "x86-64-v3" and the like: slower, with the same bits.
         link: further options for linking the shared library, such as ["-lopenblas"] for LAPACK.
@@ -109,7 +111,7 @@ def export(
                                fix='td.export(compiled, "dir/model")')  # fmt: skip
     if cpu not in _PROCESSORS:
         raise ArgumentMismatch("there is no such processor to export for", got=repr(cpu), fix=f"one of {', '.join(_PROCESSORS)}")
-    source = _source(target, args)
+    source = _source(target, args, inside)
     wanted = [what] if isinstance(what, str) else what or ["value_and_gradient" if source.has_gradient else "value"]
     entries = [_entry(source, each, name) for each in dict.fromkeys(wanted)]
     parts = Parts(source.name)
@@ -125,22 +127,26 @@ def export(
     return Exported(str(files[0]), str(files[1]), library, tuple(each.name for each in entries), made.undefined, message)
 
 
-def _source(target: object, args: Sequence[Tree]) -> _Source:
+def _source(target: object, args: Sequence[Tree], inside: bool) -> _Source:
     if isinstance(target, GuardedTape):
-        return _of_guarded(target, args)
+        return _of_guarded(target, args, inside)
     if not isinstance(target, CompiledTape):
-        raise ArgumentMismatch("only compiled functions can be exported", got=type(target).__name__, fix="td.export(td.compile(f, x), path)")
+        raise ArgumentMismatch("only compiled functions can be exported", got=type(target).__name__,
+                               fix="td.export(td.compile(f, x), path)")  # fmt: skip
     if target.backend != NATIVE_BACKEND:
         raise ArgumentMismatch("kernels by numba cannot be exported", got=f"backend={target.backend!r}", fix="td.compile(f, x)")
     target.refresh()
     tape = target.tape
-    trees = tape.arguments
-    names = list(tape.argument_names) if trees is None else leaf_names(_named(tape.argument_names), trees)
-    constant = [k not in tape.active_inputs for k in range(len(tape.inputs))]
-    return _Source(target.name, *_arguments(names, tape.input_types, constant), [(_of_one_thread(target), (), tape)])
+    names = _leaves(tape.argument_names, tape.arguments)
+    if args:
+        signature = of_tape(tape, args)
+        given = _given(names, tape.input_types, signature.is_constant, signature.values if inside else ())
+    else:
+        given = _given(names, tape.input_types, [k not in tape.active_inputs for k in range(len(tape.inputs))], ())
+    return _Source(target.name, *given, [(_of_one_thread(target), (), tape)])
 
 
-def _of_guarded(target: GuardedTape, args: Sequence[Tree]) -> _Source:
+def _of_guarded(target: GuardedTape, args: Sequence[Tree], inside: bool) -> _Source:
     if not args:
         raise ArgumentMismatch("a GuardedTape is exported for arguments of certain types", fix="td.export(guarded, path, x)")
     if target.guard is not None or target.check_every:
@@ -148,28 +154,24 @@ def _of_guarded(target: GuardedTape, args: Sequence[Tree]) -> _Source:
     target.recorded_at(args)
     call = target.keyed(args, ())
     signature = of_call(call.bound, call.key)
-    names = argument_names(by_position(target.f, args), len(args))
-    if signature.trees is not None:
-        names = leaf_names(_named(names), signature.trees)
+    names = _leaves(argument_names(by_position(target.f, args), len(args)), signature.trees)
+    given = _given([names[k] for k in signature.positions], signature.types, signature.is_constant, signature.values if inside else ())
     paths = target.kept_paths.by_key[call.key].tapes
-    chosen = [names[k] for k in signature.positions]
-    found = [(_of_one_thread(v.compiled), v.constants, v.tape) for v in paths]
-    return _Source(target.name, *_arguments(chosen, signature.types, signature.is_constant), found)
+    return _Source(target.name, *given, [(_of_one_thread(v.compiled), v.constants, v.tape) for v in paths])
 
 
-def _named(names: Sequence[str]) -> list[str]:
-    return [name or f"x{k}" for k, name in enumerate(names)]
+def _leaves(names: Sequence[str], trees: Trees | None) -> list[str]:
+    named = [name or f"x{k}" for k, name in enumerate(names)]
+    return named if trees is None else leaf_names(named, trees)
 
 
-def _arguments(names: Sequence[str], types: Sequence[ValueType], constant: Sequence[bool]) -> tuple[list[Pointer], Numbers]:
-    """The pointers for the inputs, and those of them to differentiate by."""
-    made, used = list[Pointer](), set[str]()
-    for k, (origin, type_) in enumerate(zip(names, types)):
-        name = c_name(origin) if origin else ("x" if len(types) == 1 else f"x{k}")
-        if name in used:
-            name = f"{name}_{k}"
-        used.add(name)
-        made.append(Pointer(name, type_, origin or f"argument {k}"))
+def _given(
+    names: Sequence[str], types: Sequence[ValueType], constant: Sequence[bool], inside: Sequence[np.ndarray]
+) -> tuple[list[Given], Numbers]:
+    """The inputs as parameters, or constant ones from `inside`, and those to differentiate by."""
+    made, used = list[Given](), set[str]()
+    for k, (name, type_) in enumerate(zip(names, types, strict=True)):
+        made.append(inside[k] if inside and constant[k] else Pointer(unused(c_name(name), used), type_, name))
     return made, tuple([k for k, type_ in enumerate(types) if type_.is_float and not constant[k]])
 
 
@@ -185,7 +187,7 @@ def _entry(source: _Source, what: str, name: str) -> Entry:
     if len(types) > 1:
         raise ArgumentMismatch("paths of the function return results of different types", got=str(sorted(map(str, types))),
                                fix="return results of the same shapes from every path")  # fmt: skip
-    return entry(what, name, source.arguments, source.wrt, paths)
+    return entry(what, name, source.given, source.wrt, paths)
 
 
 def _replace(file: FilePath, content: bytes) -> None:

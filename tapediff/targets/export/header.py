@@ -21,7 +21,8 @@ def header(name: str, function: str, entries: Sequence[Entry], undefined: Sequen
         "   and any number of threads may call them at once. They return", "",
         "   0     results are written, also if they are infinite or NaN",
         f"   {NOT_POSITIVE_DEFINITE}     a matrix is not positive definite, or singular: reject the point",
-        f"   {NO_MEMORY}    out of memory", f"   {TOO_DEEP}    calls are nested too deeply", f"   {TOO_LONG}    a loop is longer than allowed",
+        f"   {NO_MEMORY}    out of memory", f"   {TOO_DEEP}    calls are nested too deeply",
+        f"   {TOO_LONG}    a loop is longer than allowed",
         f"   {NEW_PATH} and below: a guard failed, as no recorded path of the function leads here{_numbered(entries)}.", "",
         "   Unless they return 0, nothing is written. */",
     ]  # fmt: skip

@@ -21,10 +21,12 @@ from ...compiler.jit import own_routines
 from ...compiler.loop_ir.program import Invoke, Program, RoutineCall, Step
 from ...compiler.loop_kernel import LoopKernel
 from ...compiler.math.special import SEVERAL_RESULTS
+from ...compiler.runtime.call_frame import widened
 from ...compiler.runtime.callees.dispatch_loop import RUN_CHOSEN, RUN_DECIDED
 from ...compiler.runtime.callees.dispatch_table import CalleeTable
 from ...compiler.runtime.workspaces import workspace_functions
 from ...errors import TapediffError
+from ...ir.instruction import Operand, ValueType
 from .runtime import of_c_library, runtime, without_kept_workspaces
 
 # Libraries by the prefix of their symbols, whose routines a program links itself, under Fortran's names.
@@ -38,6 +40,12 @@ def constant_bytes(name: str, content: bytes) -> str:
     """The definition of constant bytes, aligned as kernels read them."""
     text = "".join([f"\\{byte:02x}" for byte in content])
     return f'@{name} = constant [{len(content)} x i8] c"{text}", align 64'
+
+
+def in_kernels(value: Operand) -> bytes:
+    """The bytes of an array as kernels read it."""
+    array = np.asarray(value)
+    return np.ascontiguousarray(array, widened(ValueType(array.shape, array.dtype)).dtype).tobytes()
 
 
 class Parts:
@@ -54,6 +62,12 @@ class Parts:
         emitter = KernelEmitter(program, name)
         text = emitter.text()
         self._function(emitter, text, is_compiled_quickly(program, len(text)))
+
+    def shared(self, name: str, value: np.ndarray) -> str:
+        """Add data that several functions read; return the declaration."""
+        if self._once(name):
+            self._add(constant_bytes(name, in_kernels(value)))
+        return f"@{name} = external constant i64"
 
     def finish(self) -> list[tuple[str, bool]]:
         """Add the bodies of loops and calls, and theirs; return all texts."""
@@ -152,8 +166,8 @@ class Parts:
                 self._loop_kernel(kernel, table, kernels[number])
         if not kernels:
             raise TapediffError(
-                f"{self.owner} cannot be exported: {callee.name} runs in Python",
-                fix="record its operations instead of calling it as a td.primitive, or leave compiled=False out",
+                f"{self.owner} cannot be exported: {callee.name} exists in this process only",
+                fix="call NumPy in place of a td.primitive, and leave compiled=False out",
             )  # fmt: skip
         lines = [f"@{name}_none = constant i64 0", "declare i64 @tapediff_ask(i64, ptr, ptr, i32, i64)"]
         for number, function in kernels.items():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from ...compiler.llvm.builder import VOID, Function, included, module_text
 from ...compiler.llvm.c_library import ALIGNED_ALLOC, FREE
 from ...compiler.llvm.memory import Array, Location
-from ...compiler.llvm.values import I32, I64, PTR, Value, convert, select
+from ...compiler.llvm.values import I32, I64, PTR, Code, Value, convert, select
+from ...compiler.math.gamma_functions import digamma
+from ...compiler.math.simd import call_scalar, rint
 from ...compiler.runtime.call_frame import CALL_FRAME
 from ...compiler.runtime.status import FAILURE, OUT_OF_MEMORY, PENDING, RECURSION
 
@@ -93,7 +97,9 @@ _OF_C = {"erf": "erf", "erfc": "erfc", "gamma": "tgamma", "j0": "j0", "j1": "j1"
 
 
 def of_c_library(symbol: str) -> str | None:
-    """The text that defines a special function by one of the C library; None if there is none."""
+    """The text that defines a special function by those of the C library; None if there is none."""
+    if symbol == _DIGAMMA:
+        return _digamma()
     name = _OF_C.get(symbol.removeprefix("tapediff_special_"))
     if name is None:
         return None
@@ -103,6 +109,21 @@ def of_c_library(symbol: str) -> str | None:
         f"define double @{symbol}(double %x, i32 %ignored) nounwind {{\n%sign = alloca i32\n"
         f"%y = call double @{name}(double %x{', ' * bool(more[0])}{more[0]})\nret double %y\n}}"
     )
+
+
+_DIGAMMA = "tapediff_special_psi"
+
+
+def _digamma() -> str:
+    """Digamma below 0, by reflection. Kernels compute it above themselves."""
+    code = Code("entry")
+    x = Value(code, "%x", "f64", 1)
+    part = x - rint(x)
+    reflected = digamma(1.0 - x) - math.pi / call_scalar("tan", math.pi * part)
+    made = select(part.eq(0.0), math.nan, reflected)
+    declared = [text for text in code.declarations if f"@{_DIGAMMA}(" not in text]
+    head = f"define double @{_DIGAMMA}(double %x, i32 %ignored) nounwind {{"
+    return "\n".join([*declared, head, "entry:", *code.lines, f"ret double {made.ref}", "}"])
 
 
 def runtime() -> list[str]:

@@ -31,9 +31,9 @@ from ...recording.python_state.draws.drawn_guards import DrawnGuards
 from ...recording.python_state.filled_arrays import Fills
 from ...recording.python_state.process_state import process
 from ...recording.recorder import Recorder
+from ..evaluate.joined import joined
 from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs
-from ..evaluate.joined import joined
 from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
 from .reason import Reason
