@@ -69,7 +69,7 @@ class _Source:
 
 
 def export(
-    target: CompiledTape | GuardedTape, path: str | os.PathLike[str], *args: Tree, what: str | Sequence[str] | None = None,
+    target: CompiledTape | GuardedTape | Tape | Tree, path: str | os.PathLike[str], *args: Tree, what: str | Sequence[str] | None = None,
     inside: bool = True, cpu: str = NATIVE, link: Sequence[str] = (),
 ) -> Exported:  # fmt: skip
     """Write kernels as C functions that need neither Python nor NumPy: `model.h`, `model.o` and `libmodel.so` for the path "dir/model".
@@ -79,7 +79,7 @@ def export(
     Any number of threads may call at once; results have the same bits as in Python, with any number of threads there.
 
     Args:
-        target: td.compile(f, x), or a GuardedTape, whose paths recorded so far are tried in order.
+        target: td.compile(f, x), or a GuardedTape, whose paths recorded so far are tried in order; a td.Posterior, with its data inside.
         path: directory and name of the files; the last part is the prefix of the functions. Files of this name are replaced.
         args: the arguments as in a call: for a GuardedTape, whose path at this point is recorded if it is new; and to put data inside.
         what: "value", "value_and_gradient", "gradient", "jvp", "vjp", "hvp", "jacobian", "hessian", or several of them. By default
@@ -127,7 +127,11 @@ def export(
     return Exported(str(files[0]), str(files[1]), library, tuple(each.name for each in entries), made.undefined, message)
 
 
-def _source(target: object, args: Sequence[Tree], inside: bool) -> _Source:
+def _source(target: Tree, args: Sequence[Tree], inside: bool) -> _Source:
+    if hasattr(target, "log_density_gradient"):
+        target, args = target.tape, (*(args or (target.example_point(),)), target.constants)
+    if isinstance(target, Tape):
+        target = CompiledTape(target)
     if isinstance(target, GuardedTape):
         return _of_guarded(target, args, inside)
     if not isinstance(target, CompiledTape):

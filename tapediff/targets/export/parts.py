@@ -6,7 +6,6 @@ What a process has as objects of Python becomes data of the file: constants, tab
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -18,7 +17,8 @@ from ...compiler.codegen.emitter import Emitter
 from ...compiler.codegen.loop_function import KernelEmitter, LoopEmitter
 from ...compiler.codegen.outlining import is_compiled_quickly, outlined_text
 from ...compiler.jit import own_routines
-from ...compiler.loop_ir.program import Invoke, Program, RoutineCall, Step
+from ...compiler.llvm.cpu import portable
+from ...compiler.loop_ir.program import Program, RoutineCall, Step
 from ...compiler.loop_kernel import LoopKernel
 from ...compiler.math.special import SEVERAL_RESULTS
 from ...compiler.runtime.call_frame import widened
@@ -160,7 +160,8 @@ class Parts:
         callee, kernels = table.callee, dict[int, str]()
         known = getattr(callee, "known_paths", dict)() if callee.is_compiled else {}
         for number in [1] if callee.is_side else sorted(known):
-            kernel = table.variant(number).kernel if callee.may_compile(number) else None
+            with portable(False):  # of this process, which keeps it
+                kernel = table.variant(number).kernel if callee.may_compile(number) else None
             if isinstance(kernel, LoopKernel):
                 kernels[number] = f"{name}_path_{number}"
                 self._loop_kernel(kernel, table, kernels[number])
@@ -222,13 +223,8 @@ def _fortran(text: str) -> str:
 def _site_of(routine: str, program: Program) -> Site | None:
     """The line that calls a routine of a library."""
     names = {routine, *(name for name, (called, *_) in SEVERAL_RESULTS.items() if called == routine)}
-    for item in _items(program):
+    for item in (item for group in program.groups for item in group.body):
         words = item.routine if isinstance(item, RoutineCall) else item.expression if isinstance(item, Step) else ""
-        if names.intersection(re.findall(r"\w+", words)) or words == "fourier":
+        if words == "fourier" or names.intersection(re.findall(r"\w+", words)):
             return item.site
     return None
-
-
-def _items(program: Program) -> Iterable[Step | RoutineCall | object]:
-    return [item for group in program.groups if not isinstance(group, Invoke) for item in group.body]
-

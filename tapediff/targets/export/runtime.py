@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from ...compiler.llvm.builder import VOID, Function, included, module_text
 from ...compiler.llvm.c_library import ALIGNED_ALLOC, FREE
@@ -93,14 +94,16 @@ def _code() -> Function:
 
 
 # SciPy's functions that every C library has, too, with other last bits; the sign of the gamma function goes to a place of the caller's.
-_OF_C = {"erf": "erf", "erfc": "erfc", "gamma": "tgamma", "j0": "j0", "j1": "j1", "y0": "y0", "y1": "y1", "gammaln": "lgamma_r"}
+_OF_C = {"gamma": "tgamma", "gammaln": "lgamma_r"}
+_OF_ONE_NAME = re.compile("[jy][01]")
 
 
 def of_c_library(symbol: str) -> str | None:
     """The text that defines a special function by those of the C library; None if there is none."""
     if symbol == _DIGAMMA:
         return _digamma()
-    name = _OF_C.get(symbol.removeprefix("tapediff_special_"))
+    routine = symbol.removeprefix("tapediff_special_")
+    name = routine if _OF_ONE_NAME.fullmatch(routine) else _OF_C.get(routine)
     if name is None:
         return None
     more = ("ptr %sign", "ptr") if name == "lgamma_r" else ("", "")

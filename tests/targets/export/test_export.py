@@ -263,7 +263,7 @@ def test_paths_of_a_loop_that_were_not_recorded_have_a_code(tmp_path):
 
 
 def test_factorisations_that_fail_and_loops_without_end_have_codes(tmp_path):
-    """2, also inside loops, and -7."""
+    """2, also inside loops, -6 of a recursion, and -7."""
     fast = td.compile(of_matrices, np.array([2.0, 0.5, 1.0]))
     results = [np.zeros(()), np.zeros(3)]
     ((code, _),) = called(td.export(fast, tmp_path / "model"), [[np.array([1.0, 2.0, 1.0])]], results)
@@ -271,6 +271,9 @@ def test_factorisations_that_fail_and_loops_without_end_have_codes(tmp_path):
     endless = td.compile(lambda p: td.while_loop(lambda c: c > 1.0, lambda c: c * p[1], p[0], max_steps=50), np.array([2.0, 0.5]))
     ((code, _),) = called(td.export(endless, tmp_path / "model"), [[np.array([2.0, 1.5])]], [np.zeros(()), np.zeros(2)])
     assert code == -7
+    deep = td.export(td.compile(lambda p: growth(p[0], p[1]), np.array([5.0, 1.0])), tmp_path / "model", what="value")
+    found = called(deep, [[np.array([1e9, 1.0])], [np.array([5.0, 2.0])]], [np.zeros(())])
+    assert [(code, float(value)) for code, (value,) in found] == [(-6, 0.0), (0, 64.0)]
 
 
 # Processes, threads
@@ -499,6 +502,19 @@ def test_data_among_the_arguments_are_inside_or_parameters(make, tmp_path):
     assert status == 0
     assert same_bits(value, expected[0])
     assert same_bits(gradient, expected[1])
+
+
+def test_posteriors_and_tapes_are_exported_with_their_data(tmp_path):
+    """The density of the unconstrained vector, and a tape of td.record."""
+    y = rng.normal(size=8)
+    posterior = td.Posterior(lambda mu, tau, y: np.sum(td.stats.norm.logpdf(y, mu, tau)), data={"y": y}, mu=td.real(), tau=td.positive())
+    u, results = np.array([0.3, -0.2]), [np.zeros(()), np.zeros(2)]
+    ((status, (value, gradient)),) = called(td.export(posterior, tmp_path / "model"), [[u]], results)
+    assert status == 0
+    assert same_bits(value, posterior.log_density_gradient(u)[0])
+    assert same_bits(gradient, posterior.log_density_gradient(u)[1])
+    tape = td.record(lambda x: np.sum(x**2), np.ones(3))
+    assert_same(td.export(tape, tmp_path / "model"), tape, [np.ones(3), np.zeros(3)])
 
 
 # What is refused
