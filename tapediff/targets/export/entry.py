@@ -16,7 +16,7 @@ from ...ir.instruction import Guard, Operand, ValueType
 from ..tapes.gradient_tape import joint_tape
 from ..tapes.matrix_tapes import hessian_tape, jacobian_tape
 from ..tapes.operator_tapes import Numbers, Operator, hvp_tape, jvp_tape, vjp_tape
-from .parts import Parts, constant_bytes, in_kernels
+from .parts import Parts, array_bytes
 from .runtime import NEW_PATH
 
 if TYPE_CHECKING:
@@ -127,15 +127,15 @@ class Entry:
         vectors, made = [f"%vector_{k}" for k in range(len(self.vectors))], [f"%made_{k}" for k in range(len(self.results))]
         parameters = ", ".join(f"ptr {p}" for p in (*given, *vectors, *made) if p.startswith("%"))
         lines, outside = [f"define i32 @{self.name}({parameters}) nounwind {{", "entry:"], ["declare i32 @tapediff_code(i32)"]
-        for symbol, each in zip(given, self.given):
-            if not isinstance(each, Pointer):
-                outside.append(parts.shared(symbol[1:], each))
+        types = self.paths[0].kernel.tape.input_types
+        outside += [parts.shared(s[1:], each, t) for s, each, t in zip(given, self.given, types) if not isinstance(each, Pointer)]
         lines += ["%report = alloca [2 x i64]", *_array("results", made)]
         for k, path in enumerate(self.paths):
             kernel = f"{self.name}_path_{k}"
             parts.kernel(path.kernel.program, kernel)
             fixed = [f"@{kernel}_constant_{j}" for j in range(len(path.constants))]
-            outside += [constant_bytes(symbol[1:], in_kernels(value)) for symbol, value in zip(fixed, path.constants)]
+            types = path.kernel.tape.input_types[len(given) :]
+            outside += [array_bytes(symbol[1:], value, type_) for symbol, value, type_ in zip(fixed, path.constants, types)]
             outside += [f"declare i32 @{kernel}(ptr, ptr, ptr, ptr)", f"@{kernel}_state = external constant i64"]
             lines += _array(f"inputs_{k}", [*given, *fixed, *vectors])
             lines += [
@@ -192,7 +192,7 @@ def _result(what: str, k: int, by: Sequence[Pointer], types: Sequence[ValueType]
         origin, suffix = f"by {by[row].origin} and {by[column].origin}", f"_{by[row].name}_{by[column].name}"
     elif what == "jacobian":
         row, column = divmod(place, len(by))
-        origin, suffix = f"of result {row} by {by[column].origin}", f"_{row}_{by[column].name}"
+        origin, suffix = f"of float result {row} by {by[column].origin}", f"_{row}_{by[column].name}"
     else:
         origin, suffix = f"by {by[place].origin}", f"_{by[place].name}"
     return (word if len(types) - (what == "value_and_gradient") == 1 else word + suffix), types[k], origin

@@ -42,10 +42,9 @@ def constant_bytes(name: str, content: bytes) -> str:
     return f'@{name} = constant [{len(content)} x i8] c"{text}", align 64'
 
 
-def in_kernels(value: Operand) -> bytes:
-    """The bytes of an array as kernels read it."""
-    array = np.asarray(value)
-    return np.ascontiguousarray(array, widened(ValueType(array.shape, array.dtype)).dtype).tobytes()
+def array_bytes(name: str, value: Operand, type_: ValueType) -> str:
+    """The definition of an array as kernels read it."""
+    return constant_bytes(name, np.ascontiguousarray(value, widened(type_).dtype).tobytes())
 
 
 class Parts:
@@ -63,10 +62,10 @@ class Parts:
         text = emitter.text()
         self._function(emitter, text, is_compiled_quickly(program, len(text)))
 
-    def shared(self, name: str, value: np.ndarray) -> str:
+    def shared(self, name: str, value: np.ndarray, type_: ValueType) -> str:
         """Add data that several functions read; return the declaration."""
         if self._once(name):
-            self._add(constant_bytes(name, in_kernels(value)))
+            self._add(array_bytes(name, value, type_))
         return f"@{name} = external constant i64"
 
     def finish(self) -> list[tuple[str, bool]]:

@@ -517,6 +517,41 @@ def test_posteriors_and_tapes_are_exported_with_their_data(tmp_path):
     assert_same(td.export(tape, tmp_path / "model"), tape, [np.ones(3), np.zeros(3)])
 
 
+def test_python_integers_are_part_of_the_function(tmp_path):
+    """Also where kernels of several integers are one, which takes what differs as an input."""
+
+    def decay(x, t):
+        return np.sum(np.sin(x) ** 2) / (1.0 + 0.1 * t) + np.sum(np.exp(-x))
+
+    target, x = td.GuardedTape(decay), rng.normal(size=3)
+    for t in range(1, 8):
+        td.value_and_gradient(target, x, t)
+    exported = td.export(target, tmp_path / "model", x, 4)
+    ((status, (value, gradient)),) = called(exported, [[x]], [np.zeros(()), np.zeros(3)])
+    expected = td.compile(lambda x: decay(x, 4), x)
+    assert status == 0
+    assert np.isclose(value, expected(x), rtol=1e-15)  # where 4 is a constant, the division is one by it
+    assert np.allclose(gradient, td.gradient(expected, x), rtol=1e-15)
+    td.export(target, tmp_path / "model", x, 9)
+    assert any(variant.constants for variant in target.kept_paths.all())
+
+
+def test_arrays_of_integers_and_bools_are_of_three_types_in_c(tmp_path):
+    """Integers of 64 bits, and bytes."""
+
+    def chosen(x, i, u, b):
+        return np.sum(x[i] * u) + 1.5 * np.sum(x[b])
+
+    x, i, u, b = rng.normal(size=4), np.array([0, 2, 1], np.int32), np.array([3, 200, 1], np.uint8), np.array([True, False, True, True])
+    fast, results = td.compile(chosen, x, i, u, b), [np.zeros(()), np.zeros(4)]
+    value, gradient = td.value_and_gradient(fast, x, i, u, b)
+    for args, given in (((), [x, i.astype(np.int64), u.astype(np.int64), b]), ((x, i, u, b), [x])):
+        ((status, found),) = called(td.export(fast, tmp_path / "model", *args), [given], results)
+        assert status == 0
+        assert same_bits(found[0], value)
+        assert same_bits(found[1], gradient)
+
+
 # What is refused
 
 
