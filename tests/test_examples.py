@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -138,3 +139,11 @@ def test_compiled_sampler_is_faster_than_python(tmp_path):
     assert 1890 < bend < 1930
     hits, misses = map(int, re.search(r"(\d+) hits, (\d+) misses", printed).groups())
     assert hits > 20 * misses
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_posterior_becomes_a_library_with_the_functions_of_bridgestan(tmp_path):
+    """Density and gradient have the bits of Python; the parameters have Stan's names."""
+    printed = run("bridgestan_library.py", tmp_path)
+    assert "code 0, log density -71.814447, same as in Python: True" in printed
+    assert "{'mu': -1.0, 'tau': 0.46, 'theta.1': -0.56," in printed
