@@ -38,7 +38,7 @@ _KEPT, _FREED = "\n".join(workspace_functions()), "\n".join(without_kept_workspa
 
 def constant_bytes(name: str, content: bytes) -> str:
     """The definition of constant bytes, aligned as kernels read them."""
-    text = "".join([f"\\{byte:02x}" for byte in content])
+    text = "\\" * bool(content) + content.hex("\\")
     return f'@{name} = constant [{len(content)} x i8] c"{text}", align 64'
 
 
