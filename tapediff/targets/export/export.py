@@ -137,8 +137,6 @@ def _source(target: Tree, args: Sequence[Tree], inside: bool) -> _Source:
     if not isinstance(target, CompiledTape):
         raise ArgumentMismatch("only compiled functions can be exported", got=type(target).__name__,
                                fix="td.export(td.compile(f, x), path)")  # fmt: skip
-    if target.backend != NATIVE_BACKEND:
-        raise ArgumentMismatch("kernels by numba cannot be exported", got=f"backend={target.backend!r}", fix="td.compile(f, x)")
     target.refresh()
     tape = target.tape
     names = _leaves(tape.argument_names, tape.arguments)
@@ -181,6 +179,8 @@ def _given(
 
 def _of_one_thread(compiled: CompiledTape) -> CompiledTape:
     """The same tape for one thread: it has the same bits, since its sums are cut in the same way."""
+    if compiled.backend != NATIVE_BACKEND:
+        raise ArgumentMismatch("kernels by numba cannot be exported", got=f"backend={compiled.backend!r}", fix="leave backend= out")
     return CompiledTape(compiled.tape, compiled.backend, compiled.memory, 1) if compiled.threads > 1 else compiled
 
 

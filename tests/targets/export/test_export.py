@@ -589,6 +589,7 @@ def test_arguments_that_do_not_fit_are_refused(tmp_path):
         ("for arguments of certain types", lambda: td.export(td.GuardedTape(np.sum), path)),
         ("guard=", lambda: td.export(td.GuardedTape(np.sum, guard=lambda x: 1), path, np.ones(2))),
         ("by numba", lambda: td.export(td.compile(np.sum, np.ones(2), backend="numba"), path)),
+        ("by numba", lambda: td.export(td.GuardedTape(np.sum, backend="numba"), path, np.ones(2))),
     ):
         refused(td.ArgumentMismatch, text, call)
     refused(td.NonScalarOutput, "returned an array", lambda: td.export(td.compile(np.exp, np.ones(2)), path, what="gradient"))
