@@ -193,6 +193,19 @@ class Undetermined(TapediffError, np.linalg.LinAlgError):
     """A fit has no covariance: data do not determine all parameters, or the point is no minimum."""
 
 
+class PosteriorError(TapediffError, ValueError):
+    """A posterior was declared or called with names, shapes or values that do not fit."""
+
+    def __init__(self, what: str, *, got: object, fix: str) -> None:
+        if isinstance(got, (set, frozenset)):
+            got = ", ".join(sorted(map(str, got))) or "none"
+        super().__init__(what, got=getattr(got, "__qualname__", None) or str(got), fix=fix)
+
+
+class NoMode(TapediffError, RuntimeError):
+    """A log density has no mode that was found, or no point with a finite value."""
+
+
 class RecursionTooDeep(TapediffError, RecursionError):
     """Sub-tapes call each other so deeply that Python's limit, or the stack of the thread, is exhausted."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import is_recoverable
+from ..errors import PosteriorError, is_recoverable
 from .density import NamedDensity
 from .jumps import jump_beside
 from .progress import with_progress
@@ -16,6 +16,8 @@ from .transforms import Array
 TOLERANCE = 1e-5
 # The steps of the differences; the best one counts.
 STEPS = (1e-4, 1e-5, 1e-6)
+# The largest deviation of the value from that of plain NumPy, relative to it, or to 1: rounding of kernels.
+SAME_VALUE = 1e-7
 LARGEST_STEP = max(STEPS)
 # With more parameters than this, differences are taken along this many random directions.
 DIRECTIONS = 20
@@ -29,7 +31,7 @@ class Point:
         u: the unconstrained point.
         log_density: there; NaN or infinite where it is not defined.
         steepest: the largest entry of the gradient.
-        error: of the gradient, relative to its largest entry, or to 1 where that is larger.
+        error: of the gradient, relative to its largest entry, or to 1 where that is larger; NaN if it, or every difference, is not finite.
         next_branch: the distance of the nearest comparison of parameters from another outcome; None if there is none.
             Comparisons of data alone, such as of indices with the length of an array, do not count.
         branch: that comparison and its line; "" if there is none.
@@ -46,8 +48,9 @@ class Point:
 
     @property
     def is_fine(self) -> bool:
-        """True if the value is finite and the gradient, if compared, agrees with the differences."""
-        return self.failure is None and bool(np.isfinite(self.log_density)) and (self.error < TOLERANCE or not self.is_compared)
+        """True if value and gradient are finite, and the gradient, if compared, agrees with the differences."""
+        is_finite = bool(np.isfinite(self.log_density) and np.isfinite(self.steepest))
+        return self.failure is None and is_finite and (self.error < TOLERANCE or not self.is_compared)
 
     @property
     def is_compared(self) -> bool:
@@ -77,7 +80,7 @@ class Report:
         for k, p in enumerate(self.points):
             name = "u = 0" if k == 0 else f"random {k}"
             if p.failure is not None:
-                lines.append(f"{name:9}   {p.failure}")
+                lines.append(f"{name:9}   {p.failure}   <- look here")
                 continue
             branch = "no branches" if p.next_branch is None else f"{p.next_branch:.2g}"
             lines.append(
@@ -104,6 +107,8 @@ class Report:
 
 def check_posterior(posterior: NamedDensity, points: int, seed: int) -> Report:
     """Check at u = 0, and at points uniform in (-2, 2), where Stan's samplers begin."""
+    if points < 1:
+        raise PosteriorError("a check needs a point", got=f"points={points}", fix="points=5")
     rng, size = np.random.default_rng(seed), posterior.param_unc_num()
     starts = [np.zeros(size), *rng.uniform(-2.0, 2.0, size=(max(points - 1, 0), size))]
     found = tuple(_look_at(posterior, u, rng) for u in with_progress(starts, len(starts), "check"))
@@ -131,6 +136,9 @@ def _look_at(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> Poi
             raise
         return Point(u, np.nan, np.nan, np.nan, None, f"{type(error).__name__}: {error}".splitlines()[0])
     steepest = float(np.max(np.abs(gradient), initial=0.0))
+    plain = _plain(posterior, u)
+    if np.isfinite(value) and not abs(value - plain) <= SAME_VALUE * max(1.0, abs(value)):
+        return Point(u, float(value), steepest, np.nan, None, f"the compiled value is {value:.9g}, that of plain Python {plain:.9g}")
     margins = [
         m
         for m in posterior.tape.margins(u, posterior.constants)
@@ -145,7 +153,10 @@ def _look_at(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> Poi
 
 
 def _error(posterior: NamedDensity, u: Array, gradient: Array, rng: np.random.Generator) -> float:
-    """The gradient's deviation from central differences of the plain function: best of three steps, along axes or random directions."""
+    """The gradient's deviation from central differences of the plain function: best of three steps, along axes or random directions.
+
+    NaN where there is nothing finite to compare.
+    """
     if u.size <= DIRECTIONS:
         directions = np.eye(u.size)
     else:
@@ -153,9 +164,19 @@ def _error(posterior: NamedDensity, u: Array, gradient: Array, rng: np.random.Ge
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     worst = 0.0
     for direction in directions:
-        differences = [
-            (posterior.plain_log_density(u + h * direction) - posterior.plain_log_density(u - h * direction)) / (2 * h)
-            for h in STEPS
-        ]
-        worst = max(worst, min(abs(d - gradient @ direction) for d in differences))
+        differences = [(_plain(posterior, u + h * direction) - _plain(posterior, u - h * direction)) / (2 * h) for h in STEPS]
+        errors = [e for e in (abs(d - gradient @ direction) for d in differences) if np.isfinite(e)]
+        if not errors:
+            return np.nan
+        worst = max(worst, min(errors))
     return float(worst)
+
+
+def _plain(posterior: NamedDensity, u: Array) -> float:
+    """The plain function's value; NaN where it rejects the point."""
+    try:
+        return np.errstate(all="ignore")(posterior.plain_log_density)(u)
+    except Exception as error:
+        if is_recoverable(error):
+            return np.nan
+        raise

@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 
 from ..base.wrapper import Wrapper
+from ..errors import PosteriorError
 from ..functions.captured.pickling import Portable
 from ..ir.arguments import Constant
 from ..ir.instruction import Tree, UserFunction
@@ -35,10 +36,10 @@ class NamedDensity:
         for name, parameter in self.parameters.items():
             if not isinstance(parameter, Parameter):
                 what = f"{parameter.__name__} itself" if callable(parameter) else type(parameter).__name__
-                raise ValueError(f"{name!r} is {what}, and has to be a parameter; fix: {name}=td.real(), called, "
-                                 f'or data={{"{name}": ...}} for data')  # fmt: skip
+                fix = f'{name}=td.real(), called, or data={{"{name}": ...}} for data'
+                raise PosteriorError(f"{name!r} is {what}, and has to be a parameter", got=parameter, fix=fix)
         if not self.parameters:
-            raise ValueError("no parameters; fix: td.Posterior(f, mu=td.real(), tau=td.positive())")
+            raise PosteriorError("no parameters", got=self.parameters, fix="td.Posterior(f, mu=td.real(), tau=td.positive())")
         self.coords = {dim: _entries(entries) for dim, entries in (coords or {}).items()}
         self._data = {name: _as_data(value) for name, value in (data or {}).items()}
         self._constants = cast(Tree, Constant(self._data))
@@ -48,14 +49,14 @@ class NamedDensity:
         }
         both = self.parameters.keys() & self._data.keys()
         if both:
-            raise ValueError(f"{', '.join(sorted(both))}: parameter and data of one name")
+            raise PosteriorError("parameter and data of one name", got=both, fix="rename one of them")
         check_names(log_density, "log_density", {*self.parameters, *self._data}, may_leave_out=False)
         if generated is not None:
             check_names(generated, "generated", {*self.parameters, *self._data, *RANDOM}, may_leave_out=True)
         if prior is not None:
             check_names(prior, "prior", {*self._data, *RANDOM}, may_leave_out=True)
             if random_argument(prior, {*self._data}) is None:
-                raise ValueError("prior draws nothing; fix: an argument rng, a numpy.random.Generator, or key, of td.random")
+                raise PosteriorError("prior draws nothing", got=prior, fix="an argument rng, a numpy.random.Generator, or key")
         self.layout: Layout = lay_out(self.parameters, {dim: len(entries) for dim, entries in self.coords.items()})
         self._options: dict[str, Tree] = {
             "name": getattr(log_density, "__name__", "<lambda>").replace("<lambda>", "log_density"),
@@ -114,14 +115,12 @@ class NamedDensity:
         """Replace some or all data, by name or in a dict; compiles for new dtypes, axes or nesting, or many calls of new sizes.
 
         Raises:
-            ValueError: a name that is not among the data.
+            PosteriorError: a name that is not among the data.
         """
         new = {name: _as_data(value) for name, value in {**(values or {}), **data}.items()}
         unknown = new.keys() - self._data.keys()
         if unknown:
-            raise ValueError(
-                f"no data of the name {', '.join(sorted(unknown))}; the names are {', '.join(self._data) or 'none'}"
-            )
+            raise PosteriorError(f"no data of the name {', '.join(sorted(unknown))}", got=set(self._data), fix="one of these names")
         # Native code is specialised on Python ints; calls from Python take them as data once they have changed.
         self._ints_change |= any(type(v) is int and v != self._data[name] for name, v in new.items())
         self._data = {**self._data, **new}
@@ -139,14 +138,15 @@ class NamedDensity:
         """
         point = np.asarray(u, dtype=np.float64)
         if point.ndim == 0 or point.shape[-1] != self.layout.size:
-            raise ValueError(f"unconstrained points have {self.layout.size} numbers, got shape {point.shape}")
+            fix = "post.unconstrain({...}) makes one of values"
+            raise PosteriorError(f"unconstrained points have {self.layout.size} numbers", got=f"shape {point.shape}", fix=fix)
         return self.layout.constrain_rows(point)
 
     def unconstrain(self, values: Mapping[str, Tree] | None = None, /, **named: Tree) -> Array:
         """The unconstrained point of the parameters' values, given as a dict or by name.
 
         Raises:
-            ValueError: a value outside of its support, or of another shape; a name too many or too few.
+            PosteriorError: a value outside of its support, or of another shape; a name too many or too few.
         """
         return self.layout.unconstrain({**(values or {}), **named})
 
@@ -252,9 +252,9 @@ class _Density(Wrapper):
         values, log_jacobian = self.layout.constrain(u)
         value = self.log_density(**values, **data)
         if value is None:
-            raise ValueError("the log density is None; fix: a function ends with `return` and the number")
+            raise PosteriorError("the log density is None", got=self.log_density, fix="a function ends with `return` and the number")
         if np.size(value) != 1:  # fixed on a tape, so that this check costs calls nothing
-            raise ValueError(f"the log density has shape {np.shape(value)}, and has to be one number; fix: add the terms up, with .sum()")
+            raise PosteriorError("the log density has to be one number", got=f"shape {np.shape(value)}", fix="add terms up, with .sum()")
         return value + log_jacobian if self.jacobian else value
 
 
@@ -265,7 +265,7 @@ def _entries(given: int | Sequence[Tree]) -> tuple[Tree, ...]:
 def _as_point(u: Array) -> Array:
     """Convert lists, integers and other precisions to float64; tracked arrays stay as they are."""
     if isinstance(u, Mapping):
-        raise ValueError("the point is a dict, and has to be an unconstrained vector; fix: post.unconstrain(values)")
+        raise PosteriorError("the point is a dict, and has to be an unconstrained vector", got=u, fix="post.unconstrain(values)")
     if isinstance(u, (list, tuple, int, float)) or (isinstance(u, np.ndarray) and u.dtype != np.float64):
         return np.asarray(u, dtype=np.float64)
     return u

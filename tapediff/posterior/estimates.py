@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from ..errors import is_recoverable
+from ..errors import NoMode, is_recoverable
 from .density import NamedDensity
 from .layout import Layout
 from .progress import with_progress
@@ -88,11 +88,11 @@ def find_mode(posterior: NamedDensity, start: Array | None, jacobian: bool, seed
     modes = [mode for mode in found if mode is not None]
     if not modes:
         if not starts:
-            fix = "fix: start={...}, values at which it is"
-            raise RuntimeError(f"the log density is not finite at {ATTEMPTS} points between -2 and 2; {fix}")
-        raise RuntimeError(
-            f"no mode was found from {len(starts)} starting points, {len(ends)} of them with a finite log density"
-            + _why(posterior, ends, jacobian)
+            what = f"the log density is not finite at {ATTEMPTS} points between -2 and 2"
+            raise NoMode(what, fix="start={...}, values at which it is; or look at check()")
+        why, fix = _why(posterior, ends, jacobian)
+        raise NoMode(
+            f"no mode was found from {len(starts)} starting points, {len(ends)} of them with a finite log density", got=why, fix=fix
         )
     u = max(modes, key=lambda u: _value(posterior, u, jacobian))
     value, gradient = posterior.log_density_gradient(u, jacobian=jacobian)
@@ -109,10 +109,10 @@ def _value(posterior: NamedDensity, u: Array, jacobian: bool) -> float:
         raise
 
 
-def _why(posterior: NamedDensity, ends: list[Array], jacobian: bool) -> str:
-    """Say which parameters diverged, and where to, in the run with the highest value."""
+def _why(posterior: NamedDensity, ends: list[Array], jacobian: bool) -> tuple[str | None, str]:
+    """Say which parameters diverged, and where to, in the run with the highest value; and what to do."""
     if not ends:
-        return "; fix: start={...}, values at which it is finite"
+        return None, "start={...}, values at which it is finite"
     u = max(ends, key=lambda u: _value(posterior, u, jacobian))
     values, far = posterior.constrain(u), []
     for block in posterior.layout.blocks:
@@ -121,12 +121,12 @@ def _why(posterior: NamedDensity, ends: list[Array], jacobian: bool) -> str:
             value = values[block.name]
             shown = f" to {np.ravel(value)[np.argmax(part)]:.2g}" if value.size == part.size else ""
             far.append(f"{block.name} goes{shown}")
-    went = f"; it rises as {', '.join(far)}" if far else ""
+    went = f"it rises as {', '.join(far)}" if far else None
     if jacobian:
-        return went + ("; fix: a prior that keeps it away from there" if far else "")
+        return went, "a prior that keeps it away from there" if far else "start={...}, values near a mode"
     if all(block.parameter.transform.name == "real" for block in posterior.layout.blocks):
-        return went + "; fix: start={...}, values near a mode; or a prior, where the density rises without end"
-    return went + "; fix: find_map(jacobian=True), the mode of the unconstrained vector, which exists also where that is at a bound"
+        return went, "start={...}, values near a mode; or a prior, where the density rises without end"
+    return went, "find_map(jacobian=True), the mode of the unconstrained vector, which exists also where that is at a bound"
 
 
 def _sharpened(posterior: NamedDensity, u: Array, jacobian: bool) -> Array | None:

@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 
+from ..errors import PosteriorError
 from .parameters import Parameter
 from .transforms import Array, Shape
 
@@ -41,8 +42,8 @@ class Layout:
     def constrain(self, u: Array) -> tuple[dict[str, Array], Array | float]:
         """The values at one unconstrained vector, and the log-Jacobian determinant; recorded if u is tracked."""
         if np.shape(u) != (self.size,):
-            fix = "fix: post.unconstrain({...}) makes one of values"
-            raise ValueError(f"an unconstrained point has shape {(self.size,)}, got {np.shape(u)}; {fix}")
+            fix = "post.unconstrain({...}) makes one of values"
+            raise PosteriorError(f"an unconstrained point has shape {(self.size,)}", got=f"shape {np.shape(u)}", fix=fix)
         values: dict[str, Array] = {}
         total: Array | float = 0.0
         for block in self.blocks:
@@ -67,21 +68,20 @@ class Layout:
         """The unconstrained vector of plain values."""
         unknown, missing = set(values) - {b.name for b in self.blocks}, {b.name for b in self.blocks} - set(values)
         if unknown or missing:
-            raise ValueError(
-                f"the parameters are {', '.join(b.name for b in self.blocks)}; " + _differences(unknown, missing)
+            raise PosteriorError(
+                f"the parameters are {', '.join(b.name for b in self.blocks)}", got=_differences(unknown, missing), fix="give each once"
             )
         u = np.empty(self.size)
         arrays = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
         for block in self.blocks:
             x = arrays[block.name]
             if x.shape != block.shape:
-                raise ValueError(f"parameter {block.name!r} has shape {block.shape}, got {x.shape}")
+                raise PosteriorError(f"parameter {block.name!r} has shape {block.shape}", got=f"shape {x.shape}", fix="give that shape")
             transform = block.parameter.transform_at(arrays)
             wrong = "not finite" if not np.all(np.isfinite(x)) else transform.violation(x)
             if wrong:
-                raise ValueError(
-                    f"parameter {block.name!r} is declared td.{transform.name}(...), and the value given is {wrong}"
-                )
+                what = f"parameter {block.name!r} is declared td.{transform.name}(...), and the value given is {wrong}"
+                raise PosteriorError(what, got=x, fix="a value inside, or another declaration")
             u[block.part] = transform.unconstrain(x).ravel()
         return u
 
@@ -93,9 +93,7 @@ def lay_out(parameters: Mapping[str, Parameter], lengths: Mapping[str, int]) -> 
     for name, parameter in parameters.items():
         later = parameter.depends_on() - {block.name for block in blocks}
         if later:
-            raise ValueError(
-                f"the bounds of {name!r} depend on {', '.join(sorted(later))}; fix: declare that before {name!r}"
-            )
+            raise PosteriorError(f"the bounds of {name!r} depend on others", got=later, fix=f"declare that before {name!r}")
         shape = parameter.of_shape(name, lengths)
         unconstrained = parameter.transform.unconstrained_shape(shape)
         blocks.append(Block(name, parameter, shape, unconstrained, slice(start, start + prod(unconstrained))))

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..errors import PosteriorError
 from ..functions.captured.pickling import Portable
 from . import transforms
 from .transforms import Array, Shape, Transform
@@ -59,19 +60,21 @@ class Parameter:
             if self.dims and (
                 len(shape) != len(self.dims) or any(lengths.get(d, n) != n for d, n in zip(self.dims, shape))
             ):
-                raise ValueError(
-                    f"parameter {name!r}: shape {shape} is not that of the dimensions {self.dims}, as coords has them"
+                raise PosteriorError(
+                    f"parameter {name!r}: the shape is not that of the dimensions {self.dims}", got=shape, fix="give dims alone"
                 )
         elif missing:
-            raise ValueError(
-                f"parameter {name!r}: the length of {', '.join(map(repr, missing))} is unknown; fix: name it in coords=, or give shape="
-            )
+            raise PosteriorError(
+                f"parameter {name!r}: the length of {', '.join(map(repr, missing))} is unknown", got=set(lengths),
+                fix="name it in coords=, or give shape=",
+            )  # fmt: skip
         else:
             shape = tuple(lengths[dim] for dim in self.dims)
         try:
             self.transform.unconstrained_shape(shape)
         except ValueError as wrong:
-            raise ValueError(f"parameter {name!r}: td.{self.transform.name}() {wrong}") from None
+            fix = f"its size, as in td.{self.transform.name}(3)"
+            raise PosteriorError(f"parameter {name!r}: td.{self.transform.name}() {wrong}", got=f"shape {shape}", fix=fix) from None
         return shape
 
 
@@ -98,11 +101,9 @@ def _bounded(
     checked = tuple(bound if callable(bound) else np.asarray(bound, dtype=np.float64) for bound in bounds)
     fixed = [bound for bound in checked if not callable(bound)]
     if not all(np.all(np.isfinite(bound)) for bound in fixed):
-        raise ValueError(
-            f"the bounds are {', '.join(map(str, bounds))}, and have to be finite; fix: td.lower, td.upper or td.real"
-        )
+        raise PosteriorError("bounds have to be finite", got=", ".join(map(str, bounds)), fix="td.lower, td.upper or td.real")
     if len(fixed) == 2 and not np.all(fixed[0] < fixed[1]):
-        raise ValueError(f"the lower bound {bounds[0]} is not below the upper bound {bounds[1]}")
+        raise PosteriorError("the lower bound is not below the upper bound", got=", ".join(map(str, bounds)), fix="exchange them")
     if len(fixed) == len(checked):
         return _parameter(of_bounds(*fixed), shape, dims)
     plain = _parameter(of_bounds(*(0.0 for _ in checked)), shape, dims)

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..adapters.samplers import LogDensity
+from ..errors import NoMode
 from .density import NamedDensity
 from .progress import with_progress
 from .starts import ATTEMPTS, minimized
@@ -76,7 +77,7 @@ def pathfinder(posterior: NamedDensity, draws: int, paths: int, seed: int) -> Pa
     u, log_weights, elbos = zip(*(_one_path(density, posterior.param_unc_num(), draws, rng) for _ in ways))
     weights = np.concatenate(log_weights)
     if not np.any(np.isfinite(weights)):
-        raise RuntimeError("no path of Pathfinder has found points with a finite log density; fix: look at check()")
+        raise NoMode("no path of Pathfinder has found points with a finite log density", got=f"{paths} paths", fix="look at check()")
     weights = np.exp(weights - np.max(weights))
     weights = np.minimum(weights, np.mean(weights) * np.sqrt(weights.size))
     weights /= np.sum(weights)
@@ -102,7 +103,7 @@ def _path(density: LogDensity, size: int, rng: np.random.Generator) -> list[tupl
     """Points and gradients of the log density on the path to a mode."""
     start = next((u for u in rng.uniform(-2.0, 2.0, size=(ATTEMPTS, size)) if np.isfinite(density(u))), None)
     if start is None:
-        raise RuntimeError(f"the log density is not finite at {ATTEMPTS} points between -2 and 2; fix: look at check()")
+        raise NoMode(f"the log density is not finite at {ATTEMPTS} points between -2 and 2", fix="look at check()")
     asked: dict[bytes, tuple[Array, Array]] = {}
 
     def falling(u: Array) -> tuple[float, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+from ..errors import PosteriorError
 from ..ir.instruction import UserFunction
 
 # The arguments with which `generated` and `prior` draw: a numpy.random.Generator for plain Python, or a td.random key, which compiles.
@@ -20,11 +21,11 @@ def random_argument(function: UserFunction, names: set[str]) -> str | None:
     """`rng` or `key`, if a function takes it and no parameter or data has that name; None if it does not draw.
 
     Raises:
-        ValueError: it takes both.
+        PosteriorError: it takes both.
     """
     found = [name for name in RANDOM if name in _taken(function)[0] and name not in names]
     if len(found) > 1:
-        raise ValueError("a function takes rng, for plain Python, or key, for td.random, and not both; fix: leave one out")
+        raise PosteriorError("a function takes rng, for plain Python, or key, for td.random; not both", got=function, fix="leave one out")
     return found[0] if found else None
 
 
@@ -32,7 +33,7 @@ def check_names(function: UserFunction, what: str, given: set[str], *, may_leave
     """Check that the function takes every given name, and that every required argument is given.
 
     Raises:
-        ValueError: one of these does not hold.
+        PosteriorError: one of these does not hold.
     """
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -43,11 +44,11 @@ def check_names(function: UserFunction, what: str, given: set[str], *, may_leave
     missing, unknown = needs - given, set() if takes_any or may_leave_out else given - takes
     if missing:
         one = min(missing)
-        fix = f'fix: {one}=td.real() for a parameter, data={{"{one}": ...}} for data'
-        raise ValueError(f"{what} needs {', '.join(sorted(missing))}, which is neither a parameter nor data; {fix}")
+        fix = f'{one}=td.real() for a parameter, data={{"{one}": ...}} for data'
+        raise PosteriorError(f"{what} needs {', '.join(sorted(missing))}, which is neither a parameter nor data", got=given, fix=fix)
     if unknown:
-        raise ValueError(
-            f"{what} has no argument {', '.join(sorted(unknown))}; fix: name it in the function's signature, or leave it out"
+        raise PosteriorError(
+            f"{what} has no argument {', '.join(sorted(unknown))}", got=takes, fix="name it in the function's signature, or leave it out"
         )
 
 

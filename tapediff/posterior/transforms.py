@@ -205,7 +205,7 @@ def _vector(more: int) -> Callable[[Shape], Shape]:
 
     def of(shape: Shape) -> Shape:
         if not shape or shape[-1] < 1:
-            raise ValueError(f"needs a last axis of at least 1, got shape {shape}; fix: its size, as in td.simplex(3)")
+            raise ValueError("needs a last axis of at least 1")
         return (*shape[:-1], shape[-1] + more)
 
     return of
@@ -314,7 +314,7 @@ def _not_positive_definite(x: Array) -> str | None:
 
 def _square(shape: Shape) -> int:
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < 1:
-        raise ValueError(f"needs the last two axes to be those of a square matrix, got shape {shape}")
+        raise ValueError("needs the last two axes to be those of a square matrix")
     return shape[-1]
 
 

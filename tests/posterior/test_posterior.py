@@ -60,6 +60,49 @@ def test_the_verdict_of_check_says_no_more_than_its_rows():
     assert "gradients were not compared" in str(td.Posterior(lambda x: -x * x + (3.0 if x > 0 else 0.0), x=td.real()).check(points=1))
 
 
+@pytest.mark.parametrize(
+    ("density", "told"),
+    [
+        (lambda x: -np.sqrt(x * x) - x * x, "nan   "),  # 0 / 0 at u = 0, in a gradient of which the value is finite
+        (lambda x: np.sqrt(x - 1e-9) - x * x if x > 0.0 else -np.sqrt(-x) - 1.0, "inf  .*look here"),  # on a branch, where nothing is compared
+        (lambda x: -td.stop_gradient(x) ** 2, "look here"),  # a gradient of 0
+    ],
+)
+def test_the_check_tells_no_agreement_above_a_gradient_that_is_wrong_or_not_finite(density, told):
+    """NaN is no number that is smaller than a tolerance, nor one that a maximum may leave out."""
+    report = td.Posterior(density, x=td.real()).check(points=3)
+    assert not report.is_fine
+    assert "gradients agree" not in str(report)
+    assert str(report).endswith("not fine at the marked points")
+    assert re.search(told, str(report))
+
+
+def test_the_check_compares_the_value_with_that_of_plain_python():
+    """A density that a recording fixes is another one, though its gradient is right."""
+    calls = []
+
+    def counting(x):
+        calls.append(1)
+        return -(x**2) + 0.25 * len(calls)
+
+    report = td.Posterior(counting, x=td.real()).check(points=2)
+    assert "gradients agree" not in str(report)
+    assert "that of plain Python" in str(report)
+
+
+def test_a_check_compares_no_differences_across_points_that_the_model_rejects():
+    """The plain function raises beside u = 0, and differences there are none."""
+
+    def density(x):
+        return np.log(np.linalg.cholesky(np.array([[x + 1e-7, 0.0], [0.0, 1.0]]))[0, 0])
+
+    text = str(td.Posterior(density, x=td.real()).check(points=1))
+    assert "nan" in text
+    assert "gradients agree" not in text
+    with pytest.raises(td.PosteriorError, match=r"(?s)a check needs a point\n  at:  test_posterior.py.*\n  got: points=0\n  fix: points=5"):
+        td.Posterior(density, x=td.real()).check(points=0)
+
+
 @pytest.mark.parametrize("name", ten_posteriors.MODELS)
 def test_ten_posteriors_are_stans(name):
     """Value to 1e-12 and gradient to 1e-11 at Stan's unconstrained points, in Stan's order; and points go there and back."""
@@ -209,11 +252,11 @@ def test_modes_and_normal_approximations_of_a_normal_distribution_are_exact():
     positive = td.Posterior(lambda s: stats.gamma(3, scale=2).logpdf(1.0) * 0 + 2 * np.log(s) - s / 2, s=td.positive())
     assert positive.find_map().values["s"] == pytest.approx(4.0)  # the mode of Gamma(3, 2)
     assert positive.find_map(jacobian=True).values["s"] == pytest.approx(6.0)  # that of its logarithm, back
-    with pytest.raises(RuntimeError, match=r"no mode was found.*as s goes to .*fix: find_map\(jacobian=True\)"):
+    with pytest.raises(RuntimeError, match=r"(?s)no mode was found.*as s goes to .*fix: find_map\(jacobian=True\)"):
         td.Posterior(lambda s: -np.log(s), s=td.positive()).find_map()
-    with pytest.raises(RuntimeError, match=r"as s goes to .*fix: a prior"):
+    with pytest.raises(RuntimeError, match=r"(?s)as s goes to .*fix: a prior"):
         td.Posterior(lambda s: 2.0 * np.log(s), s=td.positive()).find_map(jacobian=True)
-    with pytest.raises(RuntimeError, match=r"not finite at 100 points between -2 and 2; fix: start="):
+    with pytest.raises(RuntimeError, match=r"(?s)not finite at 100 points between -2 and 2.*fix: start="):
         td.Posterior(lambda s: np.log(s - 100.0), s=td.positive()).find_map()
 
 
@@ -239,7 +282,7 @@ def test_models_that_reject_the_origin_begin_elsewhere():
     assert post.pathfinder(50, seed=1).values["a"].shape == (50,)
     with pytest.raises(np.linalg.LinAlgError):
         _ = td.Posterior(lambda x: np.linalg.cholesky(-np.eye(2) * x**2)[0, 0], x=td.real()).address
-    with pytest.raises(RuntimeError, match=r"fix: start=.* or a prior"):
+    with pytest.raises(RuntimeError, match=r"(?s)fix: start=.* or a prior"):
         td.Posterior(lambda x: x, x=td.real()).find_map()
 
 
