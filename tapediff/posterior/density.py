@@ -30,7 +30,8 @@ class NamedDensity:
         self, log_density: UserFunction, *, data: Mapping[str, Tree] | None = None,
         coords: Mapping[str, int | Sequence[Tree]] | None = None, generated: UserFunction | None = None,
         dims: Mapping[str, str | Sequence[str]] | None = None, parameters: Mapping[str, Parameter] | None = None,
-        options: Mapping[str, Tree] | None = None, prior: UserFunction | None = None, **named: Parameter,
+        options: Mapping[str, Tree] | None = None, prior: UserFunction | None = None,
+        log_likelihood: UserFunction | str | Sequence[str] | None = None, **named: Parameter,
     ) -> None:  # fmt: skip
         self.parameters = {**(parameters or {}), **named}
         for name, parameter in self.parameters.items():
@@ -44,6 +45,10 @@ class NamedDensity:
         self._data = {name: _as_data(value) for name, value in (data or {}).items()}
         self._constants = cast(Tree, Constant(self._data))
         self.generated, self.prior = generated, prior
+        self.pointwise: UserFunction | tuple[str, ...] | None = (
+            (log_likelihood,) if isinstance(log_likelihood, str)
+            else log_likelihood if callable(log_likelihood) or log_likelihood is None else tuple(log_likelihood)
+        )  # fmt: skip
         self.dims = {name: tuple(p.dims) for name, p in self.parameters.items() if p.dims} | {
             k: (v,) if isinstance(v, str) else tuple(v) for k, v in (dims or {}).items()
         }
@@ -53,6 +58,11 @@ class NamedDensity:
         check_names(log_density, "log_density", {*self.parameters, *self._data}, may_leave_out=False)
         if generated is not None:
             check_names(generated, "generated", {*self.parameters, *self._data, *RANDOM}, may_leave_out=True)
+        if callable(self.pointwise):
+            check_names(self.pointwise, "log_likelihood", {*self.parameters, *self._data}, may_leave_out=True)
+        elif self.pointwise is not None and generated is None:
+            fix = "a function, or generated= that returns these"
+            raise PosteriorError("log_likelihood names what generated returns, which is missing", got=self.pointwise, fix=fix)
         if prior is not None:
             check_names(prior, "prior", {*self._data, *RANDOM}, may_leave_out=True)
             if random_argument(prior, {*self._data}) is None:
@@ -75,6 +85,11 @@ class NamedDensity:
     def data(self) -> dict[str, Tree]:
         """The data, by name; `set_data` replaces them."""
         return dict(self._data)
+
+    @property
+    def function(self) -> UserFunction:
+        """The user's log density of parameters and data by name."""
+        return self._density.log_density
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -219,8 +234,8 @@ class NamedDensity:
 
     def __getstate__(self) -> dict[str, object]:
         """Functions by name, or by cloudpickle if that is in use; without the C function, which belongs to this process."""
-        functions = Portable(self._density.log_density), Portable(self.generated), Portable(self.prior)
-        here = dict.fromkeys(("generated", "prior", "_without_jacobian", "_c_function", "native_calls"))
+        functions = Portable(self._density.log_density), Portable(self.generated), Portable(self.prior), Portable(self.pointwise)
+        here = dict.fromkeys(("generated", "prior", "pointwise", "_without_jacobian", "_c_function", "native_calls"))
         return {**vars(self), **here, "_density": functions}
 
     def __setstate__(self, state: dict[str, Tree]) -> None:
@@ -228,7 +243,7 @@ class NamedDensity:
         # Without pickling in between, as in copy.copy, they still hold the functions themselves.
         functions: list[Tree] = [f.value if isinstance(f, Portable) else f for f in state["_density"]]
         self._density = _Density(functions[0], self.layout, jacobian=True)
-        self.generated, self.prior = functions[1:]
+        self.generated, self.prior, self.pointwise = functions[1:]
         self.native_calls = FixedCalls(self._tape, (self._constants,), owned=True)
 
     def _target(self, jacobian: bool) -> GuardedTape:

@@ -13,7 +13,8 @@ import pytest
 from scipy import stats
 
 import tapediff as td
-from tapediff.posterior import progress, sampling, starts
+from tapediff.posterior import progress, starts
+from tapediff.posterior.draws import sampling
 from tapediff.recording.arguments import size_arguments
 from tapediff.stats import halfcauchy, norm
 from tapediff.targets.evaluate import fixed_calls

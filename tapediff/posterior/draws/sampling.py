@@ -9,17 +9,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..adapters import nutpie
-from ..adapters.shards import pickled
-from ..base.wrapper import Wrapper
-from ..ir.instruction import Tree
-from ..targets.guarded_tape import GuardedTape
-from .density import NamedDensity
-from .generated import as_dict, generate
-from .layout import Layout
-from .progress import with_progress
-from .signatures import arguments, random_argument
-from .transforms import Array, Shape
+from ...adapters import nutpie
+from ...adapters.shards import pickled
+from ...base.wrapper import Wrapper
+from ...errors import PosteriorError
+from ...ir.instruction import Tree
+from ...targets.guarded_tape import GuardedTape
+from ..density import NamedDensity
+from ..layout import Layout
+from ..progress import with_progress
+from ..signatures import arguments
+from ..transforms import Array, Shape
+from .generated import as_dict, draws_at_random
+from .groups import complete_tree
 
 
 class Future(Protocol):
@@ -66,10 +68,10 @@ def nutpie_model(posterior: NamedDensity) -> Tree:
     start, data = posterior.example_point(), posterior.constants
     example = expanded.by_name(start, posterior.data)
     shapes: dict[str, Shape] = {name: np.shape(value) for name, value in example.items()}
-    unknown = posterior.dims.keys() - shapes.keys()
-    if unknown and not draws_at_random(posterior):
-        fix = "fix: the names that generated returns"
-        raise ValueError(f"dims names {', '.join(sorted(unknown))}, and draws have {', '.join(shapes)}; {fix}")
+    unknown = posterior.dims.keys() - shapes.keys() - posterior.data.keys()
+    if unknown and not draws_at_random(posterior) and not callable(posterior.pointwise):
+        what = f"dims names {', '.join(sorted(unknown))}, and draws have {', '.join(shapes)}"
+        raise PosteriorError(what, got=unknown, fix="the names that generated returns")
     tape = GuardedTape(expanded, name="draws")
     return nutpie.model(
         posterior.c_function(), expand=tape.c_function("value", start, data), shapes=shapes, coords=posterior.coords,
@@ -80,45 +82,10 @@ def nutpie_model(posterior: NamedDensity) -> Tree:
 def sample(
     posterior: NamedDensity, draws: int, chains: int, tune: int, seed: int | None, options: Mapping[str, Tree]
 ) -> Tree:
-    """nutpie's draws, and the random generated quantities."""
+    """nutpie's draws, with random generated quantities, log likelihoods and the data in ArviZ's groups."""
     trace = nutpie.sample(nutpie_model(posterior), draws=draws, chains=chains, tune=tune, seed=seed, **options)
-    if draws_at_random(posterior):
-        of_parameters = {name: np.asarray(trace.posterior[name].values) for name in posterior.shapes}
-        predicted: dict[str, Tree] = {}
-        for name, values in generate(posterior, of_parameters, seed).items():
-            found = _labelled(posterior, name, values, ("chain", "draw"))
-            if name in posterior.data:
-                predicted[name] = found
-            else:
-                trace.posterior[name] = found
-        if predicted:
-            _add_predictions(trace, posterior, predicted)
+    complete_tree(posterior, trace, seed)
     return trace
-
-
-def draws_at_random(posterior: NamedDensity) -> bool:
-    """True if `generated` draws at random, so that its results are not a function of the parameters alone."""
-    names = {*posterior.shapes, *posterior.data}
-    return posterior.generated is not None and random_argument(posterior.generated, names) is not None
-
-
-def _labelled(posterior: NamedDensity, name: str, values: Array, lead: tuple[str, ...]) -> Tree:
-    """An xarray.DataArray with the dimensions and coordinates of this name."""
-    axes = posterior.dims.get(name, tuple(f"{name}_dim_{k}" for k in range(values.ndim - len(lead))))
-    coords = {dim: list(posterior.coords[dim]) for dim in axes if dim in posterior.coords}
-    return import_module("xarray").DataArray(values, coords, (*lead, *axes))
-
-
-def _add_predictions(trace: Tree, posterior: NamedDensity, predicted: dict[str, Tree]) -> None:
-    """Add quantities with the names of data to ArviZ's group for replicated data, and the data to theirs, as its plots expect."""
-    xarray = import_module("xarray")
-    observed = {name: _labelled(posterior, name, np.asarray(posterior.data[name]), ()) for name in predicted}
-    for group, contents in (("posterior_predictive", predicted), ("observed_data", observed)):
-        dataset = xarray.Dataset(contents)
-        if hasattr(trace, "add_groups"):  # ArviZ's own trees, up to 0.x
-            trace.add_groups({group: dataset})
-        else:
-            trace[group] = xarray.DataTree(dataset)
 
 
 def sample_by_tasks(
@@ -141,8 +108,11 @@ def _joined(traces: Sequence[Tree]) -> Tree:
     xarray = import_module("xarray")
     groups: dict[str, Tree] = {}
     for name in traces[0].children:
-        parts = [trace[name].to_dataset().assign_coords(chain=[k]) for k, trace in enumerate(traces)]
-        groups[name] = xarray.concat(parts, dim="chain", combine_attrs="override", join="outer")
+        parts = [trace[name].to_dataset() for trace in traces]
+        if "chain" in parts[0].dims:
+            numbered = [part.assign_coords(chain=[k]) for k, part in enumerate(parts)]
+            parts[0] = xarray.concat(numbered, dim="chain", combine_attrs="override", join="outer")
+        groups[name] = parts[0]
     return xarray.DataTree.from_dict(groups)
 
 
