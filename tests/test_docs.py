@@ -29,7 +29,7 @@ def blocks(page):
 
 # Pages about libraries that the tests do not install.
 NEEDED = {
-    "jax.md": ["jax"], "torch.md": ["torch"], "samplers.md": ["emcee"], "optimisers.md": ["iminuit", "nlopt", "ipyopt", "sklearn"],
+    "jax.md": ["jax"], "torch.md": ["torch"], "draws.md": ["emcee"], "samplers.md": ["emcee"], "optimisers.md": ["iminuit", "nlopt", "ipyopt", "sklearn"],
     "pymc.md": ["pymc", "nutpie"], "clusters.md": ["distributed", "joblib", "cloudpickle"],
 }  # fmt: skip
 
