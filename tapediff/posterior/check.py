@@ -16,8 +16,8 @@ from .transforms import Array
 TOLERANCE = 1e-5
 # The steps of the differences; the best one counts.
 STEPS = (1e-4, 1e-5, 1e-6)
-# The largest deviation of the value from that of plain NumPy, relative to it, or to 1: rounding of kernels.
-SAME_VALUE = 1e-7
+# The largest deviation of the value from that of plain NumPy, relative to it, or to 1: float32 rounds to 1e-7.
+SAME_VALUE = 1e-5
 LARGEST_STEP = max(STEPS)
 # With more parameters than this, differences are taken along this many random directions.
 DIRECTIONS = 20

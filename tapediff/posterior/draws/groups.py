@@ -121,7 +121,8 @@ def of_present_data(posterior: NamedDensity, given: Tree) -> Draws:
     """`as_draws`; a PosteriorError if the observed data that they have are not the present ones."""
     draws, here = as_draws(posterior, given), posterior.data
     there = draws.groups.get("observed_data", {})
-    changed = {name for name in there.keys() & here.keys() if not np.array_equal(np.asarray(here[name]), there[name])}
+    pairs = {name: (np.asarray(here[name]), there[name]) for name in there.keys() & here.keys()}
+    changed = {name for name, (x, y) in pairs.items() if x.shape != y.shape or np.any((x != y) & ((x == x) | (y == y)))}  # NaN is NaN
     if changed:
         fix = "draw again after set_data; or set_data to what these draws were made with"
         raise PosteriorError("the draws were made with other data", got=changed, fix=fix)

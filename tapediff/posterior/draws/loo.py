@@ -85,8 +85,8 @@ def loo(posterior: NamedDensity, draws: Draws, name: str | None, r_eff: float | 
     if wrong or not rows:
         what = "log likelihoods have to be finite at every draw"
         raise PosteriorError(what, got=wrong or "no observations", fix="look at post.log_likelihood(draws); leave out what is not observed")
+    sizes = diagnostics.mean_size(flat(posterior, draws)[1])
     if r_eff is None:
-        sizes = diagnostics.mean_size(flat(posterior, draws)[1])
         r_eff = float(np.mean(sizes[np.isfinite(sizes)]) / len(values)) if lead[0] > 1 else 1.0
     weights, k = smoothed_weights(-values, r_eff)
     pointwise = _log_sum(values + weights)

@@ -25,6 +25,10 @@ def by_rng(rng):
     return {"mu": rng.normal(0.0, 2.0), "scale": abs(rng.normal())}
 
 
+def likelihood(mu, scale, y):
+    return {"y": norm.logpdf(y, mu, scale)}
+
+
 def replicated(mu, scale, y, key):
     return {"y": td.random.normal(key, len(y), mu, scale), "is_high": mu > 0.0}
 
@@ -103,9 +107,13 @@ def test_parameters_and_data_may_be_called_key_and_rng():
 
 def test_functions_that_draw_are_copied_and_pickled():
     """By name, as the others."""
-    post = model(prior=by_key, generated=replicated)
-    for other in (copy.copy(post), pickle.loads(pickle.dumps(post))):
-        np.testing.assert_array_equal(other.sample_prior(3)["y"], post.sample_prior(3)["y"])
+    for pointwise in (likelihood, "is_high"):
+        post = model(prior=by_key, generated=replicated, log_likelihood=pointwise)
+        for other in (copy.copy(post), pickle.loads(pickle.dumps(post))):
+            drawn = other.sample_prior(3)
+            np.testing.assert_array_equal(drawn["y"], post.sample_prior(3)["y"])
+            for name, values in other.log_likelihood(drawn).items():
+                np.testing.assert_array_equal(values, post.log_likelihood(drawn)[name])
 
 
 @pytest.mark.filterwarnings("ignore")  # those of other packages

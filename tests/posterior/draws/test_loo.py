@@ -125,6 +125,7 @@ def test_log_likelihoods_come_from_generated_quantities_and_from_arrays_too():
         (lambda d: model(Y).loo(d, name="z"), "no log likelihood of 'z'(?s:.*)got: y"),
         (lambda d: td.Posterior.compare({"a": model(Y).loo(d), "b": model(Y[1:]).loo(d)}), "of other observations(?s:.*)got: (a|b)"),
         (lambda d: td.Posterior.compare({}), "no models to compare"),
+        (lambda d: model(Y).loo({"mu": np.zeros(1)}, r_eff=1.0), "at least 4 draws"),
     ],
 )
 def test_what_cannot_be_estimated_is_told(call, told):
@@ -145,3 +146,7 @@ def test_draws_of_other_data_are_no_draws_of_the_present_ones():
         post.loo(tree)
     post.set_data(y=Y)
     assert post.loo(tree).elpd == before
+    missing = model(np.append(Y, np.nan))
+    missing.pointwise = lambda mu, y, scale: {"y": np.where(np.isnan(y), 0.0, norm.logpdf(np.where(np.isnan(y), 0.0, y), mu, scale))}
+    tree = missing.to_arviz({"mu": np.linspace(-1, 1, 400)})
+    assert missing.loo(tree).elpd == missing.loo({"mu": np.linspace(-1, 1, 400)}).elpd  # NaN is no other value than NaN
