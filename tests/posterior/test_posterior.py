@@ -78,6 +78,14 @@ def test_the_check_tells_no_agreement_above_a_gradient_that_is_wrong_or_not_fini
     assert re.search(told, str(report))
 
 
+def test_the_check_sees_one_wrong_entry_among_many():
+    """Random directions have a small part of each entry; the error told is the entry's."""
+    wrong = td.Posterior(lambda x: -(x**2).sum() - 1e-4 * td.stop_gradient(x[70]) + 5 * x[3], x=td.real(400)).check(points=2)
+    assert "gradients agree" not in str(wrong)
+    assert all(2e-5 < point.error < 2e-4 for point in wrong.points)  # 1e-4 of a largest slope of 5 or more, at 20 directions
+    assert td.Posterior(lambda x: -(x**2).sum() + 5 * x[3], x=td.real(400)).check(points=2).is_fine
+
+
 def test_the_check_compares_the_value_with_that_of_plain_python():
     """A density that a recording fixes is another one, though its gradient is right."""
     calls = []
