@@ -91,17 +91,29 @@ def _arrays(dataset: Tree) -> Group:
     return {str(name): np.asarray(array.values) for name, array in ordered.items() if not array.dtype.hasobject}
 
 
+def of_present_data(posterior: NamedDensity, given: Tree) -> Draws:
+    """`as_draws`; a PosteriorError if the observed data that they have are not the present ones."""
+    draws, here = as_draws(posterior, given), posterior.data
+    there = draws.groups.get("observed_data", {})
+    pairs = {name: (np.asarray(here[name]), there[name]) for name in there.keys() & here.keys()}
+    changed = {name for name, (x, y) in pairs.items() if x.shape != y.shape or np.any((x != y) & ((x == x) | (y == y)))}  # NaN is NaN
+    if changed:
+        fix = "draw again after set_data; or set_data to what these draws were made with"
+        raise PosteriorError("the draws were made with other data", got=changed, fix=fix)
+    return draws
+
+
 def complete(posterior: NamedDensity, given: Tree, prior: int, seed: int | None) -> Draws:
     """Add what is missing: generated quantities, replicated data, log likelihoods, draws of the prior, the data that these belong to."""
-    draws = as_draws(posterior, given)
+    draws = of_present_data(posterior, given)
     groups = {name: dict(group) for name, group in draws.groups.items()}
     kept = groups["posterior"]
     if posterior.generated is not None and not kept.keys() - posterior.shapes.keys() and "posterior_predictive" not in groups:
         kept.update(generate(posterior, draws, seed))
     pointwise = () if posterior.pointwise is None or callable(posterior.pointwise) else posterior.pointwise
     if posterior.pointwise is not None and "log_likelihood" not in groups:
-        found = [name for name in pointwise if name in kept]
-        groups["log_likelihood"] = {n: kept[n] for n in found} if found else log_likelihood(posterior, draws)
+        are_kept = pointwise and kept.keys() >= set(pointwise)
+        groups["log_likelihood"] = {n: kept[n] for n in pointwise} if are_kept else log_likelihood(posterior, draws)
     if prior:
         drawn = {name: values[None] for name, values in sample_prior(posterior, prior, seed).items()}
         groups["prior"] = {name: values for name, values in drawn.items() if name not in pointwise}
@@ -115,18 +127,6 @@ def complete(posterior: NamedDensity, given: Tree, prior: int, seed: int | None)
     if "observed_data" not in groups:
         groups["observed_data"] = {name: np.asarray(value) for name, value in posterior.data.items() if name in belongs}
     return Draws({name: group for name, group in groups.items() if group})
-
-
-def of_present_data(posterior: NamedDensity, given: Tree) -> Draws:
-    """`as_draws`; a PosteriorError if the observed data that they have are not the present ones."""
-    draws, here = as_draws(posterior, given), posterior.data
-    there = draws.groups.get("observed_data", {})
-    pairs = {name: (np.asarray(here[name]), there[name]) for name in there.keys() & here.keys()}
-    changed = {name for name, (x, y) in pairs.items() if x.shape != y.shape or np.any((x != y) & ((x == x) | (y == y)))}  # NaN is NaN
-    if changed:
-        fix = "draw again after set_data; or set_data to what these draws were made with"
-        raise PosteriorError("the draws were made with other data", got=changed, fix=fix)
-    return draws
 
 
 # Trees of ArviZ
