@@ -113,6 +113,17 @@ def test_log_likelihoods_by_name_leave_the_posterior_for_their_group():
 
 
 @pytest.mark.filterwarnings("ignore")  # those of other packages
+def test_what_a_tree_has_is_kept_and_not_drawn_again():
+    """Replicated data are the only ones that `generated` returns here, so that the posterior does not tell."""
+    pytest.importorskip("arviz")
+    post = model(generated=lambda mu, scale, y, key: {"y": td.random.normal(key, len(y), mu, scale)})
+    tree = post.to_arviz(drawn(), seed=1)
+    again = post.to_arviz(tree, prior=5, seed=2)
+    np.testing.assert_array_equal(again["posterior_predictive"]["y"].values, tree["posterior_predictive"]["y"].values)
+    assert again["prior_predictive"]["y"].shape == (1, 5, 4)
+
+
+@pytest.mark.filterwarnings("ignore")  # those of other packages
 def test_a_sampled_tree_has_the_groups_too():
     """With the sampler's statistics, which the diagnosis reads; and log likelihoods by name leave the posterior."""
     pytest.importorskip("nutpie")

@@ -144,8 +144,10 @@ def test_draws_of_other_data_are_no_draws_of_the_present_ones():
     post.set_data(y=Y + 1)
     with pytest.raises(td.PosteriorError, match=r"made with other data(?s:.*)got: y"):
         post.loo(tree)
-    with pytest.raises(td.PosteriorError, match="made with other data"):
-        post.to_arviz(tree, prior=3)
+    for other in (np.arange(7.0), np.zeros(0), Y[:1]):
+        post.set_data(y=other)
+        with pytest.raises(td.PosteriorError, match="made with other data"):
+            post.to_arviz(tree, prior=3)
     post.set_data(y=Y)
     assert post.loo(tree).elpd == before
     missing = model(np.append(Y, np.nan))
