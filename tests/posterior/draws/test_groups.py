@@ -188,6 +188,23 @@ def test_files_of_other_things_are_refused(tmp_path):
     assert {entry.name for entry in tmp_path.iterdir()} == {"draws.npz", "other.npz"}
 
 
+def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
+    """And no other one beside it."""
+    post, path = model(), tmp_path / "draws.npz"
+    post.save_draws(path, drawn())
+    before = path.read_bytes()
+
+    def full(file, **arrays):
+        file.write(b"half of it")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(OSError, match="no space left"):
+        post.save_draws(path, {name: values[:, :9] for name, values in drawn().items()})
+    assert path.read_bytes() == before
+    assert [*tmp_path.iterdir()] == [path]
+
+
 def test_without_arviz_it_says_so_and_tables_need_none(monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
     monkeypatch.setitem(sys.modules, "xarray", None)
