@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
         InvalidTape, LoopTooLong, MemoryBudgetExceeded, NewTape, NoMode, NonScalarOutput, NotConverged, PosteriorError, ShapeMismatch,
         StaleTape, TapediffError, TrackedValueEscaped, TrackedValueLeaked, Undetermined, UnstableBranch, UnsupportedFunction,
         UnwrittenElement,
+        ArgumentMismatch, DtypeMismatch, FrozenRandomWarning, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule, InvalidTape,
+        LoopTooLong, MemoryBudgetExceeded, NewTape, NonScalarOutput, NotConverged, NotPositiveDefinite, ShapeMismatch, StaleTape,
+        TapediffError, TrackedValueEscaped, TrackedValueLeaked, Undetermined, UnstableBranch, UnsupportedFunction, UnwrittenElement,
     )  # fmt: skip
     from .ir.arguments import Cache, Constant, ConstantOrCache, Output
     from .ir.pytree import register_container
@@ -58,22 +61,24 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentMismatch", "Cache", "CompiledTape", "Constant", "ConstantOrCache", "DtypeMismatch", "Exported", "FrozenRandomWarning",
     "GuardFailed", "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin",
-    "MemoryBudgetExceeded", "NewTape", "NoMode", "NonScalarOutput", "NotConverged", "Output", "Posterior", "PosteriorError", "Primitive",
-    "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "Undetermined",
-    "UnstableBranch", "UnsupportedFunction", "UnwrittenElement", "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix",
-    "cov_matrix", "covariance", "debug", "derivative", "derivatives", "empty", "export", "fori_loop", "full", "grad", "gradient", "hessian",
-    "hvp", "implicit", "interpolate", "interval", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_operator",
-    "linearize", "lower", "ode", "ones", "ordered", "params", "positive", "positive_ordered", "primitive", "random", "real", "record",
-    "register_container", "scan", "second_derivative", "show_versions", "simplex", "sparse", "sparse_hessian", "sparse_jacobian", "special",
-    "static", "stats", "stop_gradient", "subtape", "switch", "testing", "tree", "unit_vector", "upper", "value_and_derivative",
-    "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative", "value_gradient_and_hessian",
-    "value_gradient_and_hvp", "vjp", "vmap", "while_loop", "zero_sum", "zeros",
+    "MemoryBudgetExceeded", "NewTape", "NoMode", "NonScalarOutput", "NotConverged", "NotPositiveDefinite", "Output", "Posterior",
+    "PosteriorError", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped",
+    "TrackedValueLeaked", "Undetermined", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement", "asarray", "checkpoint",
+    "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "covariance", "debug", "derivative", "derivatives", "empty", "export",
+    "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval", "is_recording", "jacfwd", "jacobian",
+    "jacrev", "jvp", "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered", "params", "positive", "positive_ordered",
+    "primitive", "random", "real", "record", "register_container", "scan", "second_derivative", "show_versions", "simplex", "sparse",
+    "sparse_hessian", "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch", "testing", "tree",
+    "unit_vector", "upper", "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian",
+    "value_derivative_and_second_derivative", "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "vmap", "while_loop",
+    "zero_sum", "zeros",
 ]  # fmt: skip
 
 MODULES = {
     "errors": (
         "ArgumentMismatch DtypeMismatch FrozenRandomWarning GuardFailed GuardWarning InvalidGuardValue InvalidRule InvalidTape "
         "LoopTooLong MemoryBudgetExceeded NewTape NoMode NonScalarOutput NotConverged PosteriorError ShapeMismatch StaleTape TapediffError "
+        "LoopTooLong MemoryBudgetExceeded NewTape NonScalarOutput NotConverged NotPositiveDefinite ShapeMismatch StaleTape TapediffError "
         "TrackedValueEscaped TrackedValueLeaked Undetermined UnstableBranch UnsupportedFunction UnwrittenElement"
     ),
     "ir.arguments": "Cache Constant ConstantOrCache Output",

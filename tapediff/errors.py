@@ -189,6 +189,20 @@ class NotConverged(LoopTooLong):
     is_recoverable = True
 
 
+class NotPositiveDefinite(TapediffError, np.linalg.LinAlgError):
+    """A sparse matrix has no Cholesky factorisation; or the Hessian of random effects has none where it needs one.
+
+    Attributes:
+        index: the row whose pivot is not positive.
+    """
+
+    is_recoverable = True
+
+    def __init__(self, what: str, *, index: int, got: str, fix: str) -> None:
+        self.index = index
+        super().__init__(what, got=got, fix=fix)
+
+
 class Undetermined(TapediffError, np.linalg.LinAlgError):
     """A fit has no covariance: data do not determine all parameters, or the point is no minimum."""
 

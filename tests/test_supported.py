@@ -164,7 +164,7 @@ def lists():
     for module in (special, sparse, interpolate):
         yield f"`{module.__name__}`, with SciPy's signatures", {
             f"td.{module.__name__.rpartition('.')[2]}.{name}" for name in getattr(module, "__all__", dir(module)) for f in [getattr(module, name)]
-            if (name.islower() or hasattr(module, "__all__")) and not name.startswith("_") and (isinstance(f, Op) or getattr(f, "__module__", "") == module.__name__)
+            if (name.islower() or hasattr(module, "__all__")) and not name.startswith("_") and (isinstance(f, Op) or getattr(f, "__module__", "").startswith(module.__name__))
         }  # fmt: skip
     yield "`tapediff.linalg`, with SciPy's signatures; `scipy.linalg.expm` and so on as well", {f"td.linalg.{name}" for name in linalg.__all__}
     yield "`tapediff.stats`, with SciPy's names and arguments", {

@@ -177,7 +177,7 @@ def register_container(
 def is_registered(kind: type) -> bool:
     """True if a class was given to register_container. The classes of scipy.sparse are registered at their first use."""
     if kind not in REGISTERED and kind.__module__.startswith("scipy.sparse."):
-        import_module(f"{__name__.partition('.')[0]}.sparse").register(kind)  # above this folder, and needed by few programs
+        import_module(f"{__name__.partition('.')[0]}.sparse.arrays").register(kind)  # above this folder, and needed by few programs
     return kind in REGISTERED
 
 

@@ -54,7 +54,7 @@ def _by_distribution(original: Original, scipys: object, args: Sequence[Operand]
 
 
 def _by_sparse(original: Original, matrix: object, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
-    return _module("sparse").answer(matrix, original.__name__, *args, *named.values())
+    return _module("sparse.arrays").answer(matrix, original.__name__, *args, *named.values())
 
 
 def _by_splines(original: Original, scipys: PythonValue, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:

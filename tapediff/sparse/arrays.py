@@ -7,19 +7,20 @@ for tracked entries. spsolve solves with either.
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Hashable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from .base.source_location import user_site
-from .errors import UnsupportedFunction, UnsupportedMethod
-from .functions.sparse_solve import sparse_solve
-from .ir.instruction import Operand, is_tracked
-from .ir.pytree import register_container
-from .numpy_api.joining import as_value
-from .ops.arrays.indexing import GATHER, SCATTER_ADD
-from .ops.matrices.sparse import SPARSE_PRODUCT, SPARSE_TRANSPOSED, rows_of
+from ..base.source_location import user_site
+from ..errors import UnsupportedFunction, UnsupportedMethod
+from ..functions.sparse_solve import sparse_solve
+from ..ir.instruction import Operand, is_tracked
+from ..ir.pytree import register_container
+from ..numpy_api.joining import as_value
+from ..ops.arrays.indexing import GATHER, SCATTER_ADD
+from ..ops.matrices.sparse import SPARSE_PRODUCT, SPARSE_TRANSPOSED, rows_of
 
 __all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "spsolve"]
 
@@ -43,6 +44,10 @@ class Pattern:
     @property
     def rows(self) -> np.ndarray:
         return rows_of(self.starts)
+
+    @property
+    def checksum(self) -> int:
+        return zlib.crc32(self.columns.tobytes(), zlib.crc32(self.starts.tobytes()))
 
     def without_repeats(self) -> tuple[Pattern, np.ndarray] | None:
         """The pattern without repeated positions, and for each old entry its index there; None if no position is repeated."""
