@@ -1,8 +1,11 @@
-"""Index sets through loops: a carry-independent result of an iteration depends only on the entries of that iteration."""
+"""Index sets through loops: a result of an iteration depends on the entries of that iteration, and through its carries on those before.
+
+A carry that is replaced in each iteration, not updated, remembers one iteration: a chain has the sparse Hessian of a chain.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -18,10 +21,12 @@ class IndexSets(Protocol):
 
     tape: Tape
     sets: list[Pattern | None]
+    columns: int
 
     def size(self, number: int) -> int: ...
     def union(self, numbers: Sequence[int], size: int) -> Pattern | None: ...
     def grouped(self, number: int, groups: np.ndarray, size: int) -> Pattern | None: ...
+    def repeated(self, rows: Pattern, size: int) -> Pattern: ...
     def united(self, x: Pattern | None, y: Pattern | None) -> Pattern | None: ...
 
 
@@ -41,6 +46,8 @@ def loop_items(patterns: IndexSets, instruction: Instruction) -> list[Pattern | 
     has_sets = [patterns.sets[i] is not None for i in operands]
     reads = _reads(body)
     varying = _varying_carries(body, form, has_sets, reads)
+    carried = _remembered(patterns, body, form, operands, varying, reads)
+    endless = varying - carried.keys()
     results = len(body.outputs) - form.carries
     found: list[Pattern | None] = []
     for k, type_ in enumerate(types):
@@ -48,8 +55,13 @@ def loop_items(patterns: IndexSets, instruction: Instruction) -> list[Pattern | 
         read = reads[body.outputs[k]] if k < len(body.outputs) else {k - len(body.outputs)}
         if not isinstance(type_, ValueType) or not type_.is_float:
             found.append(None)
-        elif is_result and not read & varying:
-            found.append(_own_iteration(patterns, form, operands, read, type_))
+        elif is_result and not read & endless or k >= len(body.outputs) and k - len(body.outputs) in carried:
+            rows = _by_iteration(patterns, form, operands, read, carried)
+            found.append(None if rows is None else patterns.repeated(rows, type_.size // max(1, form.length or 1)))
+        elif k in carried:
+            rows = _by_iteration(patterns, form, operands, read, carried)
+            last = None if rows is None else rows[:1] if form.backwards else rows[-1:]
+            found.append(None if last is None else patterns.repeated(last, type_.size))
         elif read & varying or any(has_sets[position] for position in read):
             found.append(patterns.union([i for i in operands if patterns.sets[i] is not None], type_.size))
         else:
@@ -76,18 +88,48 @@ def _varying_carries(body: Tape, form: LoopForm, has_sets: Sequence[bool], reads
         varying |= more
 
 
-def _own_iteration(patterns: IndexSets, form: LoopForm, operands: Sequence[int], read: set[int], type_: ValueType) -> Pattern | None:
-    """Return the index sets of a stacked result: each row depends on that row of the streams, and on all constants."""
-    result = None
-    row = type_.size // max(1, form.length or 1)
+def _remembered(
+    patterns: IndexSets, body: Tape, form: LoopForm, operands: Sequence[int], varying: set[int], reads: Sequence[set[int]]
+) -> dict[int, Pattern | None]:
+    """Return the index sets, by iteration, of the carries that depend on a few iterations before: those that lead to no circle of carries."""
+    known: dict[int, Pattern | None] = {}
+    while form.length:
+        ready = [k for k in varying - known.keys() if reads[body.outputs[k]] & varying <= known.keys()]
+        if not ready:
+            break
+        for k in ready:
+            left = _by_iteration(patterns, form, operands, reads[body.outputs[k]], known)
+            known[k] = _handed_on(patterns, operands[k], left, form)
+    return known
+
+
+def _handed_on(patterns: IndexSets, initial: int, left: Pattern | None, form: LoopForm) -> Pattern | None:
+    """Return the index sets of a carry at the start of each iteration: those that the iteration before left, or the initial ones."""
+    from scipy.sparse import csr_array, vstack
+
+    if left is None and patterns.sets[initial] is None:
+        return None
+    columns = patterns.columns
+    first = csr_array((1, columns), dtype=bool) if patterns.sets[initial] is None else patterns.union([initial], 1)
+    left = csr_array((form.length or 0, columns), dtype=bool) if left is None else left
+    return vstack([left[1:], first] if form.backwards else [first, left[:-1]], format="csr")
+
+
+def _by_iteration(
+    patterns: IndexSets, form: LoopForm, operands: Sequence[int], read: set[int], carried: Mapping[int, Pattern | None]
+) -> Pattern | None:
+    """Return the index sets of a value of the body: in each row what streams, carries and constants contribute in that iteration."""
+    result, length = None, form.length or 0
     for position in sorted(read):
         number = operands[position]
-        if patterns.sets[number] is None:
-            continue
-        if position < form.carries + form.streams:
-            groups = np.repeat(np.arange(form.length or 0), patterns.size(number) // max(1, form.length or 1))
-            rows = patterns.grouped(number, groups, row)
+        if position < form.carries:
+            rows = carried.get(position)
+        elif patterns.sets[number] is None:
+            rows = None
+        elif position < form.carries + form.streams:
+            groups = np.repeat(np.arange(length), patterns.size(number) // max(1, length))
+            rows = patterns.grouped(number, groups, 1)
         else:
-            rows = patterns.union([number], type_.size)
+            rows = patterns.union([number], length)
         result = patterns.united(result, rows)
     return result

@@ -154,9 +154,15 @@ class _IndexSets:
     def grouped(self, number: int, groups: np.ndarray, size: int) -> Pattern | None:
         """Return the index sets of `size` entries for each group of another value's entries, each depending on the whole group."""
         once = summed_over(self, number, groups, int(groups.max(initial=-1)) + 1)
-        if once is None or once.nnz * size > MOST_ENTRIES:
+        if once is None:
             raise TooDense
-        return once if size == 1 else once[np.repeat(np.arange(once.shape[0]), size)]
+        return self.repeated(once, size)
+
+    def repeated(self, rows: Pattern, size: int) -> Pattern:
+        """Return the same index sets for `size` entries in place of each row."""
+        if rows.nnz * size > MOST_ENTRIES:
+            raise TooDense
+        return rows if size == 1 else rows[np.repeat(np.arange(rows.shape[0]), size)]
 
     def united(self, x: Pattern | None, y: Pattern | None) -> Pattern | None:
         return united(x, y)

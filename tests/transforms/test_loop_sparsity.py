@@ -1,5 +1,8 @@
 """Index sets through loops: no entry is lost, and iterations that do not depend on each other stay apart."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -16,6 +19,8 @@ BODIES = {
     "results of their own iteration": lambda c, v: (c, np.exp(v) * v),
     "a carry that results read": lambda c, v: (np.tanh(c * v), c * v),
     "a carry of a carry": lambda c, v: ((c[0] + v, c[0] * 0.5), c[1] * v),
+    "a carry that is replaced": lambda c, v: (v, np.sin(c) * v),
+    "a carry of a replaced carry": lambda c, v: ((v, c[0] * c[0]), np.exp(c[0] * c[1]) * v),
     "a carry that nothing varies": lambda c, v: (c * 0.5, c * v),
 }
 
@@ -57,3 +62,31 @@ def test_iterations_that_do_not_depend_on_each_other_share_products(body, count)
     """The Hessian of a sum over a scan is diagonal."""
     tape = td.record(lambda x: scanned(body, x), X)
     assert hessian_sweeps(tape, (0,)).count == count
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("body", "reach"), [("a carry that is replaced", 1), ("a carry of a replaced carry", 2)])
+def test_replaced_carries_remember_few_iterations(body, reach, reverse):
+    """The Hessian of a chain written as a scan has the entries of neighbours, from either end, and a start that is a variable too."""
+    def f(x):
+        start = (x[-1], x[-2]) if reach == 2 else x[-1]
+        carry, results = td.scan(BODIES[body], start, x[:-2], reverse=reverse)
+        return np.sum(results**2) + np.sum(np.stack(np.ravel(carry)) ** 2 if reach == 1 else carry[0] * carry[1])
+
+    rows, columns = td.sparse_hessian(f, X).nonzero()
+    found = td.sparse_hessian(f, X)
+    inside = np.maximum(rows, columns) < len(X) - 2
+    assert np.max(np.abs(rows - columns)[inside]) == reach
+    np.testing.assert_allclose(found.toarray(), td.hessian(f, X), rtol=1e-12, atol=1e-14)
+    h = 1e-5  # error 1e-10 by truncation, 1e-11 by rounding
+    differences = np.stack([(td.gradient(f, X + h * e) - td.gradient(f, X - h * e)) / (2.0 * h) for e in np.eye(len(X))])
+    np.testing.assert_allclose(found.toarray(), differences, atol=1e-8)
+    assert hessian_sweeps(td.record(f, X), (0,)).count <= 3 + 2 * reach
+
+
+def test_a_loop_may_be_the_first_thing_that_a_process_differentiates():
+    """By a verb that neither records nor compiles a target."""
+    program = "import numpy as np, tapediff as td; f = lambda x: np.sum(td.scan(lambda c, v: (v, c * v), 0.0, x)[1]); print(td.{}(f, np.ones(3)))"
+    for verb in ("sparse_hessian", "vjp"):
+        done = subprocess.run([sys.executable, "-c", program.format(verb)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
