@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...errors import UnsupportedFunction
+from ...errors import MemoryBudgetExceeded, UnsupportedFunction
 from ...ir.instruction import INT64, Operand, Tree, ValueType
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import GATHER, PUT, are_distinct
@@ -40,6 +40,10 @@ from .triplet_tapes import Entries, Matrix, hessian_in_triplets, jacobian_in_tri
 
 # A compressed matrix pays for its indices if it has at most this part of the entries, or takes this part of the products.
 WORTH_COMPRESSING = 0.5
+
+# Limits on what a sparse Hessian is made of: coefficients of triplets; variables, if all of its entries may be nonzero.
+MOST_COEFFICIENTS = 2**29
+MOST_DENSE = 10_000
 
 # The cost of a forward sweep, relative to a reverse one.
 FORWARD_COST = 1.2
@@ -228,10 +232,13 @@ def sparse_hessian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> Ta
 
 
 def _sparse_hessian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> Tape:
-    matrix = hessian_in_triplets(tape, wrt, keep)
+    matrix = hessian_in_triplets(tape, wrt, keep, MOST_COEFFICIENTS)
     if matrix is not None:
         return _sparse_in_triplets(tape, matrix, (sparse_hessian_tape, wrt, format))
     types, sweeps = [tape.input_types[k] for k in wrt], hessian_sweeps(tape, wrt)
+    if sweeps.entries is None and len(sweeps.colors) > MOST_DENSE:
+        raise MemoryBudgetExceeded("the Hessian is dense, or its pattern is too large to be found", got=f"{len(sweeps.colors)} variables",
+                                   fix="give a total or a mean that all terms share a variable of its own, or use td.hvp")  # fmt: skip
     kept = (len(tape.outputs) + len(wrt)) * keep
     return _sparse_in_sweeps(tape, hvp_tape(tape, wrt, keep), sweeps, types, types, kept, (sparse_hessian_tape, wrt, format))
 

@@ -6,6 +6,7 @@ Saves multiplying by vectors of ones and zeros; entries are written at their pos
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -128,14 +129,14 @@ def _if_possible(make: Callable[[], Tape]) -> Tape | None:
         return None
 
 
-def hessian_in_triplets(tape: Tape, wrt: Numbers, keep: bool) -> Matrix | None:
-    """As the Jacobian of the gradient, by reverse accumulation."""
+def hessian_in_triplets(tape: Tape, wrt: Numbers, keep: bool, most_in_all: float = math.inf) -> Matrix | None:
+    """As the Jacobian of the gradient, by reverse accumulation; None if that takes more coefficients than pay, or than `most_in_all`."""
     types = [tape.input_types[k] for k in wrt]
     size = sum(t.size for t in types)
     if size < 2:
         return None
     product = hvp_tape(tape, wrt, keep)
-    most = size * _values_reached(product, len(tape.inputs))
+    most = min(size * _values_reached(product, len(tape.inputs)), most_in_all)
     return _accumulated(tape, product, (len(tape.outputs) + len(wrt)) * keep, types, types, most, is_forward=True)
 
 
