@@ -55,7 +55,7 @@ def loop_items(patterns: IndexSets, instruction: Instruction) -> list[Pattern | 
         read = reads[body.outputs[k]] if k < len(body.outputs) else {k - len(body.outputs)}
         if not isinstance(type_, ValueType) or not type_.is_float:
             found.append(None)
-        elif is_result and not read & endless or k >= len(body.outputs) and k - len(body.outputs) in carried:
+        elif (is_result and not read & endless) or (k >= len(body.outputs) and k - len(body.outputs) in carried):
             rows = _by_iteration(patterns, form, operands, read, carried)
             found.append(None if rows is None else patterns.repeated(rows, type_.size // max(1, form.length or 1)))
         elif k in carried:
@@ -91,7 +91,7 @@ def _varying_carries(body: Tape, form: LoopForm, has_sets: Sequence[bool], reads
 def _remembered(
     patterns: IndexSets, body: Tape, form: LoopForm, operands: Sequence[int], varying: set[int], reads: Sequence[set[int]]
 ) -> dict[int, Pattern | None]:
-    """Return the index sets, by iteration, of the carries that depend on a few iterations before: those that lead to no circle of carries."""
+    """Return the index sets, by iteration, of the carries that depend on a few iterations before: those that read no circle of carries."""
     known: dict[int, Pattern | None] = {}
     while form.length:
         ready = [k for k in varying - known.keys() if reads[body.outputs[k]] & varying <= known.keys()]
@@ -111,8 +111,10 @@ def _handed_on(patterns: IndexSets, initial: int, left: Pattern | None, form: Lo
         return None
     columns = patterns.columns
     first = csr_array((1, columns), dtype=bool) if patterns.sets[initial] is None else patterns.union([initial], 1)
-    left = csr_array((form.length or 0, columns), dtype=bool) if left is None else left
-    return vstack([left[1:], first] if form.backwards else [first, left[:-1]], format="csr")
+    others = csr_array(((form.length or 1) - 1, columns), dtype=bool)
+    if left is not None:
+        others = left[1:] if form.backwards else left[:-1]
+    return vstack([others, first] if form.backwards else [first, others], format="csr")
 
 
 def _by_iteration(
