@@ -123,16 +123,16 @@ class Cholesky:
         """
         x = rng.standard_normal((1 if size is None else size, len(self._d))) / np.sqrt(self._d)
         self._backward(x)
-        drawn = x[:, self.analysis.places]
+        drawn = np.take(x, self.analysis.places, axis=1)
         return drawn[0] if size is None else drawn
 
     # Right-hand sides are rows, in the order of elimination.
 
     def _in_order(self, b: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(np.atleast_2d(b.T)[:, self.order])
+        return np.take(np.atleast_2d(b.T), self.order, axis=1)
 
     def _in_rows(self, x: np.ndarray, ndim: int) -> np.ndarray:
-        found = x[:, self.analysis.places]
+        found = np.take(x, self.analysis.places, axis=1)
         return found[0] if ndim == 1 else np.ascontiguousarray(found.T)
 
     def _forward(self, x: np.ndarray) -> None:

@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
+# The relative size of a pivot that is not told from zero.
+ROUNDING = 1e-14
+
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -83,7 +86,7 @@ def numeric(
     starts: np.ndarray, rows: np.ndarray, values: np.ndarray, diagonal: np.ndarray, parents: np.ndarray,
     l_starts: np.ndarray, l_rows: np.ndarray, l_values: np.ndarray, d: np.ndarray,
 ) -> int:  # fmt: skip
-    """Write L and D; return the first column whose pivot is not positive, or -1. Row by row: each solves with the rows before it."""
+    """Write L and D; return the first column whose pivot is not positive beyond rounding, or -1. Row by row, each from those before."""
     n = len(parents)
     seen, ends = np.full(n, -1, np.int64), l_starts[:n].copy()
     way, stack, y = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n)
@@ -114,7 +117,7 @@ def numeric(
             pivot -= l_values[ends[i]] * y_i
             ends[i] += 1
         d[k] = pivot
-        if not 0.0 < pivot < np.inf:
+        if not ROUNDING * abs(diagonal[k]) < pivot < np.inf:
             return k
     return -1
 

@@ -58,6 +58,11 @@ class Analysis:
         """The entries of L that the matrix does not have."""
         return len(self.l_rows) - len(self.rows)
 
+    @cached_property
+    def checksum(self) -> int:
+        """Of the pattern."""
+        return self.pattern.checksum
+
     def above_diagonal(self, entries: np.ndarray) -> np.ndarray:
         """The matrix's entries for `rows`."""
         return entries[self._sources]
