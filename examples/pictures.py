@@ -1,4 +1,5 @@
-"""Pictures, written to figures/: a tape beside its kernel, the tapes of a branching function as a tree, and the fit of a bouncing ball.
+"""Pictures, written to figures/: a tape beside its kernel, the tapes of a branching function as a tree, and the fits of a bouncing ball and
+of a random walk of rates.
 
 Needs matplotlib: `pip install tapediff[examples]`. `examples/eight_schools.py` draws the densities of a posterior.
 """
@@ -13,6 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 import tapediff as td
+from tapediff.stats import norm, poisson
 
 FIGURES = Path("figures")
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#777777"  # Okabe and Ito (2008), told apart by the colour-blind
@@ -137,10 +139,38 @@ def ball_fit(path):
     figure.savefig(path)
 
 
+def walk_fit(path):
+    """Counts whose log rate is a random walk, which td.laplace integrates out, and the estimated rate with its standard errors."""
+    rng, days = np.random.default_rng(4), np.arange(200)
+    rates = np.cumsum(0.15 * rng.normal(size=200))
+    counts = rng.poisson(np.exp(1.0 + rates))
+
+    def joint(theta, u, counts):
+        walk = norm.logpdf(u[0], 0.0, 3.0) + norm.logpdf(np.diff(u), 0.0, np.exp(theta[0])).sum()
+        return walk + poisson.logpmf(counts, np.exp(u)).sum()
+
+    marginal = td.laplace(joint, random="u", start={"u": np.zeros(200)})
+
+    def negative(theta):
+        value, gradient = marginal.value_and_gradient(theta, counts)
+        return -value, -gradient
+
+    report = marginal.report(minimize(negative, np.array([0.0]), jac=True).x, counts)
+    lower, upper = (np.exp(report.mode + sign * 2.0 * report.standard_errors) for sign in (-1.0, 1.0))
+    figure, axis = plt.subplots(figsize=(9, 3.2), layout="constrained")
+    axis.plot(days, counts, ".", color=GREY, markersize=4, label="counts")
+    axis.plot(days, np.exp(1.0 + rates), color=ORANGE, linewidth=1, linestyle="--", label="true rate")
+    axis.plot(days, np.exp(report.mode), color=BLUE, linewidth=1.5, label="estimated rate, and two standard errors")
+    axis.fill_between(days, lower, upper, color=BLUE, alpha=0.2, linewidth=0)
+    axis.set(xlabel="day", ylabel="counts", ylim=(0, None))
+    axis.legend(fontsize=8, loc="upper left")
+    figure.savefig(path)
+
+
 def main():
     plt.rcParams["svg.fonttype"] = "none"  # text stays text
     FIGURES.mkdir(exist_ok=True)
-    for draw in tape_and_kernel, tapes_as_tree, ball_fit:
+    for draw in tape_and_kernel, tapes_as_tree, ball_fit, walk_fit:
         path = FIGURES / f"{draw.__name__}.svg"
         draw(path)
         plt.close("all")

@@ -54,20 +54,20 @@ class Covariance:
 
     parameters: Tree
     degrees_of_freedom: float
-    # matrix = factor @ factor.T
-    _factor: np.ndarray = field(repr=False)
+    # matrix = root @ root.T
+    root: np.ndarray = field(repr=False)
 
     @property
     def matrix(self) -> np.ndarray:
-        return self._factor @ self._factor.T
+        return self.root @ self.root.T
 
     @property
     def standard_errors(self) -> Tree:
-        return ravel(self.parameters)[1](np.linalg.norm(self._factor, axis=1))
+        return ravel(self.parameters)[1](np.linalg.norm(self.root, axis=1))
 
     @property
     def correlation(self) -> np.ndarray:
-        scaled = self._factor / np.linalg.norm(self._factor, axis=1)[:, None]
+        scaled = self.root / np.linalg.norm(self.root, axis=1)[:, None]
         return scaled @ scaled.T
 
     def band(self, g: Target, /, *args: Tree, level: float = 0.95, **named: Tree) -> Band:
@@ -90,7 +90,7 @@ class Covariance:
             raise ArgumentMismatch("the level of a band is a probability", got=f"level={level!r}", fix="level=0.95")
         vector, flat = _of_vector(g, self.parameters, args, named)
         value, slope = value_and_jacobian(flat, vector)
-        error = np.linalg.norm(slope @ self._factor, axis=-1)
+        error = np.linalg.norm(slope @ self.root, axis=-1)
         wide = error * special.stdtrit(self.degrees_of_freedom, 0.5 + 0.5 * level)
         return Band(value, error, value - wide, value + wide)
 
@@ -130,14 +130,11 @@ def covariance(f: Target, x: Tree, /, *args: Tree, scale: float | None = None, *
     if not isinstance(value, (float, np.floating, np.ndarray)):
         raise ArgumentMismatch("td.covariance takes residuals, an array, or a negative log-likelihood, a number", got=type(value).__name__,
                                fix="return one array or one number")  # fmt: skip
-    names = [
-        name if not np.ndim(leaf) else f"{name}[{', '.join(map(str, index))}]"
-        for (name, _), leaf in zip(entries(flatten(at)[1], "x"), flatten(at)[0]) for index in np.ndindex(np.shape(leaf))
-    ]  # fmt: skip
+    names = names_of(at)
     if np.ndim(value) == 0:
         if scale is not None:
             raise ArgumentMismatch("a likelihood has a scale of its own", got=f"scale={scale!r}", fix="leave scale out")
-        return Covariance(at, np.inf, _root_of_inverse(hessian(flat, vector), names))
+        return Covariance(at, np.inf, root_of_inverse(hessian(flat, vector), names))
     residuals, slope = value_and_jacobian(flat, vector)
     freedom = residuals.size - vector.size
     factor = _root_of_normal_inverse(slope.reshape(residuals.size, vector.size), names)
@@ -146,6 +143,14 @@ def covariance(f: Target, x: Tree, /, *args: Tree, scale: float | None = None, *
                                got=f"{residuals.size} residuals, {vector.size} parameters", fix="scale=, their variance")  # fmt: skip
     variance = float(np.sum(residuals**2)) / freedom if scale is None else scale
     return Covariance(at, float(freedom) if scale is None else np.inf, np.sqrt(variance) * factor)
+
+
+def names_of(at: Tree) -> list[str]:
+    """The numbers of an estimate, in the order of td.tree.ravel, as `x[2]`."""
+    return [
+        name if not np.ndim(leaf) else f"{name}[{', '.join(map(str, index))}]"
+        for (name, _), leaf in zip(entries(flatten(at)[1], "x"), flatten(at)[0]) for index in np.ndindex(np.shape(leaf))
+    ]  # fmt: skip
 
 
 def _of_vector(f: Target, at: Tree, args: Sequence[Tree], named: dict[str, Tree]) -> tuple[np.ndarray, UserFunction]:
@@ -167,7 +172,7 @@ def _root_of_normal_inverse(slope: np.ndarray, names: Sequence[str]) -> np.ndarr
     return (rows.T / sizes) / norms[:, None]
 
 
-def _root_of_inverse(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
+def root_of_inverse(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """A root of the inverse of a positive definite matrix, by eigenvalues."""
     _require_finite(matrix, names)
     norms = np.sqrt(np.abs(np.diag(matrix)))

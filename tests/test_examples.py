@@ -61,11 +61,11 @@ def test_eight_schools_agrees_with_the_reference(tmp_path):
 
 
 def test_pictures_are_drawn(tmp_path):
-    """Three, in a folder of their own; the tree has the five tapes, each behind the guards that lead to it."""
+    """Four, in a folder of their own; the tree has the five tapes, each behind the guards that lead to it."""
     pytest.importorskip("matplotlib")
     printed = run("pictures.py", tmp_path)
     pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
-    assert pictures == ["ball_fit.svg", "tape_and_kernel.svg", "tapes_as_tree.svg"]
+    assert pictures == ["ball_fit.svg", "tape_and_kernel.svg", "tapes_as_tree.svg", "walk_fit.svg"]
     assert all((tmp_path / "figures" / name).stat().st_size > 5_000 for name in pictures)
     assert printed.count("        tape ") + printed.count("      tape ") >= 5
     assert "if x[1] > 2.0:" in printed

@@ -104,6 +104,20 @@ def _entries(
     return asked, found, chosen
 
 
+def value_gradient_and_hessian_entries(
+    target: Target, args: tuple[Tree, ...], argnums: int
+) -> tuple[Operand, Operand, Operand, matrices.Entries | None]:
+    """Value, gradient and the entries of the sparse Hessian by a float array, in one pass; tracked inside a recording.
+
+    The positions of the entries are those of sparse_hessian; None for all of a dense matrix, by row.
+    """
+    asked, chosen = _by_one(target, args, {}, argnums)
+    make = matrices.sparse_hessian_tape
+    found = evaluate(target, asked.args, chosen.numbers, lambda wrt: Operator(make, wrt, True, mode="csr"))
+    value, gradient, entries = found.outputs
+    return value, gradient, entries, matrices.sparse_entries(found.tape, make, found.wrt, "csr")
+
+
 def _by_one(target: Target, args: tuple[Tree, ...], named: dict[str, Tree], argnums: int) -> tuple[Request, Chosen]:
     """The call, and the argument to differentiate by."""
     asked = requested(target, args, argnums, named)

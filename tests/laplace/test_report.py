@@ -1,0 +1,92 @@
+"""Standard errors of fits with random effects: against the joint covariance of a normal model, and a large sample."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import tapediff as td
+from tapediff.stats import norm
+
+RNG = np.random.default_rng(7)
+N, GROUPS = 60, 6
+GROUP, X = np.arange(N) % GROUPS, RNG.normal(size=N)
+Y = 0.5 + 0.8 * X + RNG.normal(size=GROUPS)[GROUP] + 0.6 * RNG.normal(size=N)
+
+
+def joint(theta, u, y):
+    mean = theta["b"][0] + theta["b"][1] * X + u[GROUP]
+    return norm.logpdf(y, mean, np.exp(theta["s"])).sum() + norm.logpdf(u, 0.0, np.exp(theta["t"])).sum()
+
+
+@pytest.fixture(scope="module")
+def fit():
+    marginal = td.laplace(joint, "u", start={"u": np.zeros(GROUPS)})
+    vector, unravel = td.tree.ravel({"b": np.zeros(2), "s": 0.0, "t": 0.0})
+
+    def negative(v):
+        value, gradient = marginal.value_and_gradient(unravel(v), Y)
+        return -value, -td.tree.ravel(gradient)[0]
+
+    found = scipy.optimize.minimize(negative, vector, jac=True, method="BFGS", options={"gtol": 1e-8})
+    return marginal, unravel(found.x), marginal.report(unravel(found.x), Y)
+
+
+def joint_covariance(theta):
+    """Of (b, s, t, u), by the closed form of the marginal, and differences of the mode: Kass and Steffey's matrix."""
+    vector, unravel = td.tree.ravel(theta)
+    one = np.eye(GROUPS)[GROUP]
+
+    def marginal(v):
+        t = unravel(v)
+        root = np.linalg.cholesky(np.exp(2.0 * t["s"]) * np.eye(N) + np.exp(2.0 * t["t"]) * (one @ one.T))
+        w = np.linalg.solve(root, Y - t["b"][0] - t["b"][1] * X)
+        return 0.5 * np.sum(w**2) + np.sum(np.log(np.diag(root)))
+
+    def mode(v):
+        t = unravel(v)
+        precision = one.T @ one * np.exp(-2.0 * t["s"]) + np.eye(GROUPS) * np.exp(-2.0 * t["t"])
+        return np.linalg.solve(precision, one.T @ (Y - t["b"][0] - t["b"][1] * X) * np.exp(-2.0 * t["s"])), np.linalg.inv(precision)
+
+    of_theta = np.linalg.inv(td.hessian(marginal, vector))
+    slope = np.stack([(mode(vector + 1e-5 * e)[0] - mode(vector - 1e-5 * e)[0]) / 2e-5 for e in np.eye(len(vector))], axis=1)
+    whole = np.concatenate([np.eye(len(vector)), slope])
+    found = whole @ of_theta @ whole.T
+    found[len(vector) :, len(vector) :] += mode(vector)[1]
+    return found
+
+
+def test_standard_errors_are_those_of_the_joint_covariance(fit):
+    """Of parameters and effects; 1e-6 is what differences of the gradient, and of the mode, leave."""
+    _, theta, report = fit
+    expected = np.sqrt(np.diag(joint_covariance(theta)))
+    np.testing.assert_allclose(td.tree.ravel(report.theta.standard_errors)[0], expected[:4], rtol=1e-6)
+    np.testing.assert_allclose(report.standard_errors, expected[4:], rtol=1e-6)
+    assert report.value == pytest.approx(fit[0](theta, Y), rel=1e-12)
+    np.testing.assert_allclose(report.mode, fit[0].mode(theta, Y), rtol=1e-9)
+
+
+def test_derived_quantities_follow_the_delta_method(fit):
+    """Of both parameters and effects, with their correlation: numbers, arrays, and more results than are solved at once."""
+    _, theta, report = fit
+    vector, unravel = td.tree.ravel(theta)
+    covariance = joint_covariance(theta)
+
+    def predicted(t, u, y):
+        return np.exp(t["b"][0] + t["b"][1] * X[:, None] + np.stack([u[GROUP], u[GROUP] * t["s"]], axis=1))
+
+    for g in (predicted, lambda t, u, y: u[0] - u[1] + t["b"][0], lambda t, u, y: np.exp(2.0 * t["t"]), lambda t, u, y: u):
+        band = report.derived(g, level=0.9)
+        flat = lambda z, g=g: np.reshape(g(unravel(z[:4]), z[4:], Y), (-1,))
+        slope = td.jacobian(flat, np.concatenate([vector, report.mode]))
+        expected = np.sqrt(np.diag(slope @ covariance @ slope.T))
+        np.testing.assert_allclose(np.ravel(band.standard_error), expected, rtol=1e-5)
+        np.testing.assert_allclose(band.value, g(theta, report.mode, Y), rtol=1e-12)
+        np.testing.assert_allclose(band.upper - band.value, 1.6448536269514722 * band.standard_error, rtol=1e-10)
+        assert np.shape(band.standard_error) == np.shape(band.value)
+
+
+def test_points_that_are_no_maximum_are_told():
+    """With the parameters along which the marginal rises, by td.covariance's words."""
+    marginal = td.laplace(lambda theta, u: norm.logpdf(u, 0.0, 1.0).sum() + np.sum(theta**2), start={"u": np.zeros(2)})
+    with pytest.raises(td.Undetermined, match="no minimum"):
+        marginal.report(np.zeros(2))
