@@ -158,7 +158,8 @@ def cholesky(A: SparseArray | Scipys) -> Cholesky:
         TrackedValueEscaped: entries are tracked; td.sparse.spsolve takes these.
 
     Cost: for a chain or a tree linear in n; for a lattice of n points about 8 n log n entries and n**1.5 operations. Memory in proportion
-        to the entries of L.
+        to the entries of L. The first factorisation on a machine compiles for some seconds, for numba's cache; the first of a process
+        loads numba.
     Source: Davis (2006), Direct Methods for Sparse Linear Systems, chapters 4 and 7.
 
     ```python
