@@ -5,7 +5,7 @@ import pytest
 import scipy.optimize
 
 import tapediff as td
-from tapediff.stats import norm
+from tapediff.stats import binom, norm
 
 RNG = np.random.default_rng(7)
 N, GROUPS = 60, 6
@@ -90,3 +90,32 @@ def test_points_that_are_no_maximum_are_told():
     marginal = td.laplace(lambda theta, u: norm.logpdf(u, 0.0, 1.0).sum() + np.sum(theta**2), start={"u": np.zeros(2)})
     with pytest.raises(td.Undetermined, match="no minimum"):
         marginal.report(np.zeros(2))
+
+
+# Cases of pleuropneumonia in 15 herds of zebu cattle over up to four periods, and the herds' sizes.
+# Source: Lesnoff et al. (2004), Preventive Veterinary Medicine 62(2); `cbpp` of R's lme4.
+CASES = np.array("2 3 4 0 3 1 1 8 2 0 2 2 0 2 0 5 0 0 1 3 0 0 1 8 1 3 0 12 2 0 0 0 1 1 0 2 0 5 3 1 2 1 0 0 1 2 0 0 11 0 0 0 1 1 1 0".split(), float)
+SIZES = np.array("""14 12 9 5 22 18 21 22 16 16 20 10 10 9 6 18 25 24 4 17 17 18 20 16 10 9 5 34 9 6 8 6 22 22 18 22 25 27 22 22 10 8 6 5
+                    21 24 19 23 19 2 3 2 19 15 15 15""".split(), float)  # fmt: skip
+PERIODS = [4, 3, 4, 4, 4, 4, 4, 1, 4, 4, 4, 4, 4, 4, 4]
+
+
+def test_a_published_fit_is_found_again():
+    """The logistic model of these data by glmmTMB, with Laplace's approximation: estimates to 1e-6, standard errors to 1e-5, which is what
+    the optimiser and the differences leave; and lme4's standard deviation and deviance as printed."""  # fmt: skip
+    herd, period = np.repeat(np.arange(15), PERIODS), np.concatenate([np.arange(k) for k in PERIODS])
+    x = np.eye(4)[period]
+    x[:, 0] = 1.0
+
+    def model(theta, u):
+        logit = x @ theta[:4] + np.exp(theta[4]) * u[herd]
+        return binom.logpmf(CASES, SIZES, 1.0 / (1.0 + np.exp(-logit))).sum() + norm.logpdf(u, 0.0, 1.0).sum()
+
+    marginal = td.laplace(model, start={"u": np.zeros(15)})
+    negative = lambda theta: tuple(-part for part in marginal.value_and_gradient(theta))
+    found = scipy.optimize.minimize(negative, np.zeros(5), jac=True, method="BFGS", options={"gtol": 1e-7})
+    np.testing.assert_allclose(found.x[:4], [-1.3985325, -0.9923323, -1.1286713, -1.5803137], rtol=2e-6)
+    errors = marginal.report(found.x).theta.standard_errors
+    np.testing.assert_allclose(errors[:4], [0.2324721, 0.3066425, 0.3266378, 0.4274366], rtol=1e-5)
+    assert np.exp(found.x[4]) == pytest.approx(0.642, abs=5e-4)
+    assert 2.0 * found.fun == pytest.approx(184.1, abs=0.05)
