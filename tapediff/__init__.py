@@ -12,13 +12,10 @@ from .base.operating_system import IMPORT_FAILURES, raise_if_out_of_memory
 
 if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOME
     from .errors import (
-        ArgumentMismatch, DtypeMismatch, FrozenRandomWarning, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule,
-        InvalidTape, LoopTooLong, MemoryBudgetExceeded, NewTape, NoMode, NonScalarOutput, NotConverged, PosteriorError, ShapeMismatch,
-        StaleTape, TapediffError, TrackedValueEscaped, TrackedValueLeaked, Undetermined, UnstableBranch, UnsupportedFunction,
-        UnwrittenElement,
         ArgumentMismatch, DtypeMismatch, FrozenRandomWarning, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule, InvalidTape,
-        LoopTooLong, MemoryBudgetExceeded, NewTape, NonScalarOutput, NotConverged, NotPositiveDefinite, ShapeMismatch, StaleTape,
-        TapediffError, TrackedValueEscaped, TrackedValueLeaked, Undetermined, UnstableBranch, UnsupportedFunction, UnwrittenElement,
+        LoopTooLong, MemoryBudgetExceeded, NewTape, NoMode, NonScalarOutput, NotConverged, NotPositiveDefinite, PosteriorError,
+        ShapeMismatch, StaleTape, TapediffError, TrackedValueEscaped, TrackedValueLeaked, Undetermined, UnstableBranch,
+        UnsupportedFunction, UnwrittenElement,
     )  # fmt: skip
     from .ir.arguments import Cache, Constant, ConstantOrCache, Output
     from .ir.pytree import register_container
@@ -78,9 +75,9 @@ __all__ = [
 MODULES = {
     "errors": (
         "ArgumentMismatch DtypeMismatch FrozenRandomWarning GuardFailed GuardWarning InvalidGuardValue InvalidRule InvalidTape "
-        "LoopTooLong MemoryBudgetExceeded NewTape NoMode NonScalarOutput NotConverged PosteriorError ShapeMismatch StaleTape TapediffError "
-        "LoopTooLong MemoryBudgetExceeded NewTape NonScalarOutput NotConverged NotPositiveDefinite ShapeMismatch StaleTape TapediffError "
-        "TrackedValueEscaped TrackedValueLeaked Undetermined UnstableBranch UnsupportedFunction UnwrittenElement"
+        "LoopTooLong MemoryBudgetExceeded NewTape NoMode NonScalarOutput NotConverged NotPositiveDefinite PosteriorError "
+        "ShapeMismatch StaleTape TapediffError TrackedValueEscaped TrackedValueLeaked Undetermined UnstableBranch "
+        "UnsupportedFunction UnwrittenElement"
     ),
     "ir.arguments": "Cache Constant ConstantOrCache Output",
     "ir.pytree": "register_container",

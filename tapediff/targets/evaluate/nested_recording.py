@@ -14,7 +14,7 @@ from ...recording.arguments.bind_call import BoundCall
 from ...recording.finish import finished_tape
 from ...recording.record import plain_value
 from ...recording.recorder import Recorder, current_recorder
-from .. import joined as joined  # which says how the sub-tapes and loops of the function are recorded
+from . import joined as joined  # which says how the sub-tapes and loops of the function are recorded
 
 
 def record_nested(call: BoundCall) -> tuple[Tape, list[Operand]]:
