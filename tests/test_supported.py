@@ -65,7 +65,7 @@ it has no use for derivatives: use np.finfo(float).eps * np.abs(x)
 | `pinv`, `lstsq` | have the derivative of matrices of the same rank |
 | `eig`, `eigvals` | need real eigenvalues, which is guarded |
 | `scipy.linalg`, by its own names, also imported, or by `td.linalg` | `check_finite=` and `overwrite_a=` change nothing |
-| `sqrtm`, `logm`, `lu`, `eigh`, `solve_sylvester`, `solve_banded` and what follows from them, of `scipy.linalg` | are SciPy's own values, for which kernels call Python; derivatives to any order |
+| `sqrtm`, `logm`, `lu`, `eigh`, `solve_sylvester` and what follows from them, of `scipy.linalg` | are SciPy's own values, for which kernels call Python; derivatives to any order |
 """
 
 # Names of NumPy's that are given no values: types, settings, files, the making of plain arrays of a shape.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import import_module
-
 import numpy as np
 
-from ..ir.instruction import Operand, ValueType
+from ..base.current_recording import failure_may_be_caught
+from ..ir.instruction import Operand
 from ..numpy_api.matrices import linear_algebra
+from ..ops.matrices.bands import BAND_FACTOR, BAND_SOLVE, mirrored, regular_band_factors
 from ..ops.matrices.stacks import turned
-from .calls import computed, doubles, given, like, scipys
+from .calls import doubles, refuse, scipys
 from .systems import cho_solve, from_triangle
 
 
@@ -40,64 +39,17 @@ def bands_of(a: Operand, lower: int, upper: int) -> Operand:
     return np.where(is_inside, np.take(np.reshape(a, (*a.shape[:-2], -1)), positions, axis=-1), 0.0)
 
 
-def _side(ab: Operand, b: Operand, **_: object) -> ValueType:
-    return like(b)
-
-
-def _banded_value(ab: np.ndarray, b: np.ndarray, lower: int, upper: int) -> np.ndarray:
-    return import_module("scipy.linalg").solve_banded((lower, upper), ab, b, check_finite=False)
-
-
-def _definite_value(ab: np.ndarray, b: np.ndarray, lower: bool) -> np.ndarray:
-    return import_module("scipy.linalg").solveh_banded(ab, b, lower=lower, check_finite=False)
-
-
-def _products(b_bar: Operand, z: Operand, lower: int, upper: int) -> Operand:
-    """The diagonals of b_bar z^T."""
-    left, right = (b_bar[:, None], z[:, None]) if np.ndim(z) == 1 else (b_bar, z)
-    n, count = left.shape
-    padded = np.concatenate([np.zeros((upper, count)), left, np.zeros((lower, count))])
-    # Row r holds the entries (j + r - upper, j).
-    return np.stack([np.sum(padded[r : r + n] * right, axis=1) for r in range(lower + upper + 1)])
-
-
-@dataclass(frozen=True)
-class _BandedRule:
-    """b_bar solves the transposed system; the cotangent of the matrix is -b_bar z^T, of which the stored diagonals count."""
-
-    lower: int
-    upper: int
-
-    def __call__(self, z_bar: Operand, z: Operand, ab: Operand, b: Operand) -> tuple[Operand, Operand]:
-        n, width = ab.shape[1], self.lower + self.upper + 1
-        # In the transpose, row k and column c hold the entry (c, c + k - lower).
-        padded = np.concatenate([np.zeros((width, self.lower)), ab, np.zeros((width, self.upper))], axis=1)
-        transposed = np.stack([padded[width - 1 - k, k : k + n] for k in range(width)])
-        b_bar = _solved(transposed, z_bar, self.upper, self.lower)
-        return -_products(b_bar, z, self.lower, self.upper), b_bar
-
-
-def _solved(ab: Operand, b: Operand, lower: int, upper: int) -> Operand:
-    return given(computed(_banded_value, _side, ab, b, lower=lower, upper=upper), ab, b, rule=_BandedRule(lower, upper))
-
-
-@dataclass(frozen=True)
-class _DefiniteRule:
-    """As for a general matrix, but a stored entry also counts for its mirror image."""
-
-    lower: bool
-
-    def __call__(self, z_bar: Operand, z: Operand, ab: Operand, b: Operand) -> tuple[Operand, Operand]:
-        b_bar = _solved_definite(ab, z_bar, self.lower)
-        below, above = (ab.shape[0] - 1, 0) if self.lower else (0, ab.shape[0] - 1)
-        mirrored = np.ones(ab.shape[0])
-        mirrored[0 if self.lower else -1] = 0.0  # the main diagonal
-        ab_bar = _products(b_bar, z, below, above) + mirrored[:, None] * _products(z, b_bar, below, above)
-        return -ab_bar, b_bar
-
-
-def _solved_definite(ab: Operand, b: Operand, lower: bool) -> Operand:
-    return given(computed(_definite_value, _side, ab, b, lower=lower), ab, b, rule=_DefiniteRule(lower))
+def _solved(ab: Operand, b: Operand, lower: int, upper: int, definite: bool) -> Operand:
+    if np.ndim(ab) != 2 or np.ndim(b) not in (1, 2):
+        name = "solveh_banded" if definite else "solve_banded"
+        raise refuse(name, "takes one matrix, not a stack", "call it for each matrix, or map the call by td.vmap")
+    if ab.shape[1] != b.shape[0]:
+        raise ValueError("shapes of ab and b are not compatible.")
+    how = {"lower": lower, "upper": upper, "definite": definite}
+    factors = BAND_FACTOR(ab, **how)
+    if failure_may_be_caught():
+        ab, factors = regular_band_factors(ab, factors, **how)
+    return BAND_SOLVE(ab, factors, b, **how, transposed=False)
 
 
 @scipys
@@ -106,14 +58,14 @@ def solve_banded(
 ) -> Operand:
     """Solve A x = b for a matrix with this many diagonals below and above the main one.
 
-    Cost: n times the number of diagonals, plus SciPy's call from Python, also in a compiled function; the same for the gradient.
+    Cost: n (lower + 1) (lower + upper + 1) for the factors, which the gradient shares, and n times the number of diagonals to solve.
     """
     lower, upper = map(int, l_and_u)
     ab, b = doubles(ab), doubles(b)
-    if lower + upper + 1 != ab.shape[0]:
+    if lower + upper + 1 != ab.shape[-2]:
         raise ValueError(f"invalid values for the number of lower and upper diagonals: l+u+1 ({lower + upper + 1}) "
-                         f"does not equal ab.shape[0] ({ab.shape[0]})")  # fmt: skip
-    return _solved(ab, b, lower, upper)
+                         f"does not equal ab.shape[0] ({ab.shape[-2]})")  # fmt: skip
+    return _solved(ab, b, lower, upper, False)
 
 
 @scipys
@@ -121,7 +73,9 @@ def solveh_banded(
     ab: Operand, b: Operand, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False, check_finite: bool = True
 ) -> Operand:
     """Solve A x = b for a positive definite matrix by its diagonals above (or below) the main one. Cost: as solve_banded."""
-    return _solved_definite(doubles(ab), doubles(b), bool(lower))
+    ab = doubles(ab)
+    count = ab.shape[-2] - 1
+    return _solved(mirrored(ab, bool(lower)) if np.ndim(ab) == 2 else ab, doubles(b), count, count, True)
 
 
 @scipys

@@ -25,7 +25,7 @@ from .elementwise import (
     special_integrals,
     structure,
 )
-from .matrices import factors, fourier, given_values, hermitian, linear_algebra, products, sparse, spectral
+from .matrices import bands, factors, fourier, given_values, hermitian, linear_algebra, products, sparse, spectral
 
 FAMILIES = (
     comparison,
@@ -41,6 +41,7 @@ FAMILIES = (
     indexing,
     products,
     linear_algebra,
+    bands,
     spectral,
     factors,
     sparse,

@@ -29,6 +29,7 @@ from ..ops.arrays.reductions import SUM
 from ..ops.arrays.shape import TRANSPOSE
 from ..ops.control.calls import CALL, GET, RECALL, LoopForm, TupleOp
 from ..ops.elementwise.arithmetic import MULTIPLY
+from ..ops.matrices.bands import BAND_SOLVE
 from ..ops.matrices.linear_algebra import LU_SOLVE, TRIANGULAR_SOLVE
 from ..ops.matrices.products import MATMUL
 from ..passes.loops.loop_builder import emit_loop
@@ -280,6 +281,7 @@ RULES: dict[Hashable, Callable[[RowMapper, Instruction, list[int], list[bool]], 
     MATMUL: _product,
     TRIANGULAR_SOLVE: _solve,
     LU_SOLVE: _solve,
+    BAND_SOLVE: _solve,
     SCATTER_ADD: _scattered,
     ASSEMBLE: _assembled,
     PUT: _put,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from ..linalg import index_routines, sparse_products
+from ..linalg import bands, index_routines, sparse_products
 from ..linalg.dense import dense_cholesky, dense_product, dense_pullback, dense_solve, lanes, stacked, tiles
 from ..llvm.cpu import has
 from .toolchain import toolchain
@@ -26,7 +26,7 @@ class Linked(Protocol):
 
 
 def is_linked_here(symbol: str) -> bool:
-    return symbol.startswith((index_routines.PREFIX, tiles.PREFIX, lanes.PREFIX, sparse_products.PREFIX))
+    return symbol.startswith((index_routines.PREFIX, tiles.PREFIX, lanes.PREFIX, sparse_products.PREFIX, bands.PREFIX))
 
 
 def address_of(symbol: str, link: Callable[..., Linked]) -> int:
@@ -47,6 +47,8 @@ def text_of(symbol: str) -> str:
     width = 8 if has("avx512f") else 4
     if symbol.startswith(lanes.PREFIX):
         return stacked.text(symbol, width)
+    if symbol.startswith(bands.PREFIX):
+        return bands.text(symbol, width)
     if symbol.startswith(sparse_products.PREFIX):
         return sparse_products.TEXTS[symbol.removeprefix(sparse_products.PREFIX)](width)
     return _DENSE[symbol.removeprefix(tiles.PREFIX)](width)

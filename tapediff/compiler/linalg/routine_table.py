@@ -13,6 +13,7 @@ import numpy as np
 
 from ..math.simd import Code
 from . import (
+    bands as band_routines,
     dense_calls,
     factors as factor_routines,
     fourier as fourier_routines,
@@ -109,6 +110,8 @@ ROUTINES: dict[str, Routine] = {
     "eig": Routine(factor_routines.eig, factor_routines.eig_python),
     "fourier": Routine(fourier_routines.fourier, fourier_routines.fourier_python),
     "hermitian_eigh": Routine(spectral_routines.hermitian_eigh, spectral_routines.hermitian_eigh_python),
+    "band_factor": Routine(band_routines.factor, band_routines.factor_python),
+    "band_solve": Routine(band_routines.solve, band_routines.solve_python),
     "cofactors": Routine(spectral_routines.cofactors, spectral_routines.cofactors_python),
     "product": Routine(dense_calls.product, dense_calls.product_python),
     "cholesky": Routine(dense_calls.cholesky, lapack_routines.cholesky_python),

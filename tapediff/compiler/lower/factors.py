@@ -86,6 +86,15 @@ class FactorLowering(matrices.MatrixLowering):
             scratch = self.storage((n * k,) if k > 1 else (1,), "f64")
             self._call_on_stack(i, "lu_solve", [*operands, scratch], sizes, "Singular matrix", own)
 
+    def band_factor(self, i: Instruction) -> None:
+        ab = self.in_memory(i.inputs[0])
+        self.call("band_factor", [ab], self.result(i), (ab.shape[1], *map(int, i.params)))
+
+    def band_solve(self, i: Instruction) -> None:
+        factors, b = map(self.in_memory, i.inputs[1:])
+        message = "the matrix is not positive definite" if i.params[2] else "singular matrix"
+        self.call("band_solve", [factors, b], self.result(i), (b.shape[0], math.prod(b.shape[1:]), *map(int, i.params)), message)
+
     def det_sign(self, i: Instruction) -> None:
         lu = self.in_memory(i.inputs[0])
         self._call_on_stack(i, "det_sign", [lu], (lu.shape[-1],), own=0)
