@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from functools import lru_cache
@@ -136,6 +137,27 @@ def _row(index: int, shape: tuple[int, ...]) -> Region:
 def positions_of(index: Operand, shape: tuple[int, ...]) -> np.ndarray:
     """The flat positions selected by an advanced index of plain arrays, in the shape of the result."""
     return np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)[index]
+
+
+# Positions of whole rows are recorded row by row from this number on; fewer are all looked at, to find boxes among them.
+MOST_WRITTEN_OUT = 2**16
+
+
+def recorded_positions(x: Recorded, index: Operand) -> Operand:
+    """positions_of, for the recording of x: the first position of each row plus those within a row, where an index selects many rows."""
+    *used, last = entries = index if type(index) is tuple else (index,)
+    while used and type(last) is slice and last == slice(None):
+        *used, last = entries = tuple(used)
+    if not any(e is None or e is Ellipsis for e in entries):
+        axes = sum(np.ndim(e) if np.asarray(e).dtype == np.bool_ else 1 for e in entries if type(e) is not slice)
+        axes += sum(type(e) is slice for e in entries)
+        size = math.prod(x.shape[axes:])
+        if size > 1:
+            rows = positions_of(entries, x.shape[:axes])
+            if rows.size * size >= MOST_WRITTEN_OUT and rows.size > 1:
+                first = x._recorder.tracked_constant(np.reshape(rows * size, (*rows.shape, *(1 for _ in x.shape[axes:]))))
+                return first + np.arange(size).reshape(x.shape[axes:])
+    return positions_of(index, x.shape)
 
 
 def tracked_positions_of(index: Operand, shape: tuple[int, ...]) -> Operand:

@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from ..ir.instruction import (
-    CONSTANT,
     GUARD,
     INPUT,
     INT64,
@@ -24,7 +23,7 @@ from ..ir.instruction import (
 )
 from ..ir.rewriter import BodyBuilder, Rewriter
 from ..ir.tape import Tape
-from ..ops.arrays.indexing import ASSEMBLE, PUT, SCATTER_ADD
+from ..ops.arrays.indexing import ASSEMBLE, PUT, SCATTER_ADD, known_positions
 from ..ops.arrays.reductions import SUM
 from ..ops.arrays.shape import TRANSPOSE
 from ..ops.control.calls import CALL, GET, RECALL, LoopForm, TupleOp
@@ -250,11 +249,10 @@ def _solve(rows: RowMapper, instruction: Instruction, operands: list[int], batch
 
 def _shifted_positions(rows: RowMapper, number: int, size: int) -> int | None:
     """Shift constant positions in each row to positions in the array of all rows; None unless they are known."""
-    known = rows.instructions[number]
-    if known.op is not CONSTANT:
+    known = known_positions(rows.instructions, number)
+    if known is None:
         return None
-    starts = (np.arange(rows.count, dtype=np.int64) * size).reshape(-1, *(1,) * len(known.type.shape))
-    moved = known.params[0] + starts
+    moved = known + (np.arange(rows.count, dtype=np.int64) * size).reshape(-1, *(1,) * known.ndim)
     return rows.constant(moved, ValueType(moved.shape, INT64))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ir.instruction import CONSTANT, Instruction, Primitive
 from ..ir.tape import Tape
-from ..ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD
+from ..ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD, known_positions
 from ..ops.arrays.reductions import CUMSUM, MAX, MIN, SUM
 from ..ops.arrays.regions import Region
 from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
@@ -59,10 +59,10 @@ def _moved(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
 
 def _gathered(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
     array, positions = instruction.inputs
-    known = patterns.tape.instructions[positions]
-    if known.op is not CONSTANT:
+    known = known_positions(patterns.tape.instructions, positions)
+    if known is None:
         return patterns.everything(instruction)
-    return patterns.rows(array, known.params[0])
+    return patterns.rows(array, known)
 
 
 def _assembled(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
@@ -95,10 +95,10 @@ def _replaced(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
 
 def _put(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
     x, v, positions = instruction.inputs
-    known = patterns.tape.instructions[positions]
-    if known.op is not CONSTANT:
+    known = known_positions(patterns.tape.instructions, positions)
+    if known is None:
         return patterns.everything(instruction)
-    at = np.ravel(known.params[0])
+    at = np.ravel(known)
     kept, values = np.arange(patterns.size(x)), np.full(patterns.size(x), -1)
     kept[at] = -1
     values[at] = np.arange(len(at))
@@ -126,10 +126,10 @@ def _reduced(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
 
 def _scattered(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
     values, positions = instruction.inputs
-    known = patterns.tape.instructions[positions]
-    if known.op is not CONSTANT:
+    known = known_positions(patterns.tape.instructions, positions)
+    if known is None:
         return patterns.everything(instruction)
-    return summed_over(patterns, values, np.ravel(known.params[0]), instruction.type.size)
+    return summed_over(patterns, values, np.ravel(known), instruction.type.size)
 
 
 def _cumulated(patterns: IndexSets, instruction: Instruction) -> Pattern | None:

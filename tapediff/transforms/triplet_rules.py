@@ -11,7 +11,7 @@ import numpy as np
 from ..ir.instruction import CONSTANT, INPUT, Instruction, ValueType
 from ..ir.tape import Tape
 from ..ops import Elementwise
-from ..ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD
+from ..ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD, known_positions
 from ..ops.arrays.reductions import SUM
 from ..ops.arrays.regions import Region
 from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
@@ -217,10 +217,10 @@ def _moved(made: Triplets, instruction: Instruction) -> list[Term]:
 
 def _known_positions(made: Triplets, instruction: Instruction, operand: int) -> np.ndarray:
     number = instruction.inputs[operand]
-    known = made.tape.instructions[number]
-    if known.op is not CONSTANT or number in made.terms:
+    known = known_positions(made.tape.instructions, number)
+    if known is None or number in made.terms:
         raise NotInTriplets
-    return known.params[0]
+    return known
 
 
 def _gathered(made: Triplets, instruction: Instruction) -> list[Term]:

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.ir.instruction import CONSTANT
+from tapediff.numpy_api import indexing
+from tapediff.passes.pipeline import STRAIGHTEN, run_passes
 from tapediff.testing import check_gradient
 
 POINTS = (np.array([0.31, 0.12, 0.93]), np.array([0.9, 0.1, 0.2]), np.array([0.2, 0.7, -0.3]))
@@ -91,3 +94,55 @@ def test_entries_are_left_out_and_put_in_at_tracked_positions(f):
     guarded = td.GuardedTape(f)
     for x in POINTS:
         assert np.array_equal(guarded(x), f(x))
+
+
+ROWS = {
+    "rows": lambda m, s: m[s],
+    "rows of matrices": lambda m, s: np.reshape(m, (5, 2, 2, 3))[s],
+    "two axes": lambda m, s: np.reshape(m, (5, 2, 6))[s, s % 2],
+    "after a slice": lambda m, s: np.reshape(m, (2, 5, 6))[:, s],
+    "whole slices after": lambda m, s: np.reshape(m, (5, 2, 6))[s, :, :],
+    "part of a row": lambda m, s: m[s, 1:4],
+    "apart": lambda m, s: np.reshape(m, (5, 2, 2, 3))[s, :, s % 2],
+    "a mask": lambda m, s: m[np.array([True, False, True, True, False])],
+    "a mask of two axes": lambda m, s: np.reshape(m, (5, 2, 6))[np.arange(10).reshape(5, 2) % 3 > 0],
+    "negative": lambda m, s: m[s - 5],
+    "one row": lambda m, s: m[[3]],
+    "a new axis": lambda m, s: m[s, None],
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_are_recorded_by_their_first_positions(name, monkeypatch):
+    """Of many entries; here of all. Values and derivatives are those of positions that are written out, and of differences."""
+    read, s, rng = ROWS[name], np.array([[4, 0, 4], [1, 3, 3]]), np.random.default_rng(2)
+    m, w = rng.normal(size=(5, 12)), rng.normal(size=(5, 12))
+
+    def f(m):
+        part = read(m, s)
+        return np.sum(np.sin(part) * np.cos(0.1 * np.arange(part.size).reshape(part.shape)))
+
+    written_out = td.record(f, m)
+    monkeypatch.setattr(indexing, "MOST_WRITTEN_OUT", 1)
+    tape = td.record(f, m)
+    for target in (tape, td.compile(tape)):
+        assert target(w) == pytest.approx(f(w), rel=1e-14)
+        np.testing.assert_allclose(td.gradient(target, w), td.gradient(written_out, w), rtol=1e-13)
+        check_gradient(target, f, w)
+    entries = td.record(lambda m: np.ravel(read(np.reshape(m, (5, 12)), s)) ** 2, w.ravel())
+    sparse = td.sparse_jacobian(entries, w.ravel())
+    assert np.array_equal(sparse.toarray(), td.jacobian(entries, w.ravel()))
+    assert sparse.nnz == sparse.shape[0]
+
+
+def test_positions_of_many_rows_are_not_written_out():
+    """Neither on the tape nor while it is compiled; boxes among them are still found."""
+    x, s = np.ones((1000, 100)), np.random.default_rng(0).integers(0, 1000, (400, 2))
+
+    def f(x):
+        return np.sum(x[s] * 2.0) + np.sum(np.take(x, s, axis=0)) + np.sum(x[np.roll(np.arange(1000), 1)] * x)
+
+    tape = td.record(f, x)
+    assert max(i.params[0].size for i in tape.instructions if i.op is CONSTANT) <= 1000
+    assert td.compile(tape)(x) == f(x)
+    assert "gather" not in str(run_passes(td.record(lambda x: x[np.roll(np.arange(1000), 1)] + 0.0, x), STRAIGHTEN))

@@ -7,14 +7,15 @@ array of positions in the flattened array.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy import array, asarray  # NumPy's own, also while recording; see recording/python_state/numpy_namespace.py
 
-from ...ir.instruction import Operand, ValueType, is_tracked
+from ...ir.instruction import CONSTANT, Instruction, Operand, ValueType, is_tracked
 from ..declaration.op import Batching, Op
+from ..elementwise.arithmetic import ADD
 from ..elementwise.comparison import SELECT
 from .regions import Region, Regions, are_disjoint
 
@@ -183,6 +184,14 @@ GATHER = Op(
         (GATHER, (rng.normal(size=(3, 5)), rng.integers(0, 15, shape))) for shape in ((), (1,), (9,), (4, 6), (0,))
     ],
 )
+
+
+def known_positions(instructions: Sequence[Instruction], number: int) -> np.ndarray | None:
+    """Positions that are constant, written out or as the first of each row plus those within a row; else None."""
+    op, inputs, params, *_ = instructions[number]
+    if op is ADD and all(instructions[i].op is CONSTANT for i in inputs):
+        return instructions[inputs[0]].params[0] + instructions[inputs[1]].params[0]
+    return params[0] if op is CONSTANT else None
 
 
 def _scatter_add(v: Operand, positions: Operand, shape: tuple[int, ...]) -> Operand:

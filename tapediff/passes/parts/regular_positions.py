@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, Instruction, Primitive
+from ...ir.instruction import Instruction, Primitive
 from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops import Op
-from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD, Region, Regions
+from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD, Region, Regions, known_positions
 from ...ops.arrays.regions import are_disjoint
 from ...ops.arrays.shape import TRANSPOSE
+from ...ops.elementwise.arithmetic import ADD
 from ..rows import in_shape
 from ..simplify.array_entries import read_region, region_in
 from .lattice_tables import MOST_NEIGHBOURS, Lattice, as_lattice
@@ -57,10 +58,8 @@ def regular_positions(tape: Tape) -> Tape:
         if place is None:
             continue
         at, shape, is_read = instruction.inputs[place], _array_shape(tape, instruction), instruction.op is GATHER
-        if tape.instructions[at].op is not CONSTANT:
-            continue
         if (at, shape, is_read) not in known:
-            known[at, shape, is_read] = _found(tape.instructions[at].params[0], shape, is_read)
+            known[at, shape, is_read] = _found_at(tape, at, shape, is_read)
         boxes = known[at, shape, is_read]
         if boxes is not None and _may_be_boxes(instruction, boxes.boxes, shape):
             found[number] = boxes
@@ -71,6 +70,16 @@ def regular_positions(tape: Tape) -> Tape:
         return _by_boxes(made, instruction, found[number]) if number in found else None
 
     return rewritten(tape, emit, GATHER, PUT, SCATTER_ADD)
+
+
+def _found_at(tape: Tape, at: int, shape: tuple[int, ...], is_read: bool) -> Found | None:
+    op, inputs, *_ = tape.instructions[at]
+    firsts = known_positions(tape.instructions, inputs[0]) if op is ADD else None
+    # Rows are not written out to find that their first positions are no boxes.
+    if firsts is not None and firsts.size >= MOST_BOXES * SMALLEST_BOX and boxes_of(firsts, shape) is None:
+        return None
+    positions = known_positions(tape.instructions, at)
+    return None if positions is None else _found(positions, shape, is_read)
 
 
 def _found(positions: np.ndarray, shape: tuple[int, ...], is_read: bool) -> Found | None:

@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INT64, Instruction, Operand, Params, Primitive, ValueType
+from ...ir.instruction import INT64, Instruction, Operand, Params, Primitive, ValueType
 from ...ops import Op
-from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, SEARCHSORTED, Region, Regions
+from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, SEARCHSORTED, Region, Regions, known_positions
 from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ...ops.elementwise.arithmetic import ADD
 from ...ops.matrices.products import MATMUL
@@ -111,9 +111,9 @@ class Batch:
         if self.batched[0]:
             size = math.prod(self.shape(0))
             starts = (np.arange(self.count, dtype=np.int64) * size).reshape(-1, *(1,) * len(self.shape(1)))
-            known = self.emitter.instructions[positions]
-            if known.op is CONSTANT:
-                moved = known.params[0] + starts
+            known = known_positions(self.emitter.instructions, positions)
+            if known is not None:
+                moved = known + starts
                 positions = self.emitter.constant(moved, ValueType(moved.shape, INT64))
             else:
                 first = self.emitter.constant(starts, ValueType(starts.shape, INT64))

@@ -25,7 +25,7 @@ from ...numpy_api.indexing import (
     is_basic,
     is_tracked_index,
     place_of,
-    positions_of,
+    recorded_positions,
     region_of,
     with_known_entries,
 )
@@ -232,7 +232,7 @@ class TrackedArray(Versioned):
         if type(index) is str:
             raise IndexError(f"an array has no column {index!r}; fix: give the columns of a data frame one by one, or as a dict of arrays: "
                              "{name: frame[name].to_numpy() for name in frame}")  # fmt: skip
-        return GATHER(self, positions_of(index, self.shape))
+        return GATHER(self, recorded_positions(self, index))
 
     def __setitem__(self, index: Operand, value: Operand) -> None:
         if issubclass(type(value), Computes):
