@@ -25,6 +25,7 @@ from .simplify.dead_code import dead_code
 from .simplify.discarded_zeros import discarded_zeros
 from .simplify.fold_constants import fold_constants
 from .simplify.forward_writes import forward_writes
+from .simplify.read_rows_last import read_rows_last
 from .simplify.sink_broadcasts import sink_broadcasts
 from .simplify.stable_softplus import stable_softplus
 from .simplify.sum_before_reshape import sum_before_reshape
@@ -53,6 +54,7 @@ STRAIGHTEN = (
     Stage(regular_positions, "slices can be forwarded, and their cotangents are slices"),
     Stage(forward_writes, "a repeated body is found by its values, not through versions of an array that it fills"),
     Stage(dead_code, "array versions without readers"),
+    Stage(read_rows_last, "what is left to gather are no boxes; the derivative is that of the product of fewer rows"),
     Stage(reads_by_position, "iterations with different slices become isomorphic; what remains are arrays without known entries"),
 )
 
