@@ -23,18 +23,18 @@ from ..ir.instruction import (
 )
 from ..ir.rewriter import BodyBuilder, Rewriter
 from ..ir.tape import Tape
-from ..ops.arrays.indexing import ASSEMBLE, PUT, SCATTER_ADD, known_positions
+from ..ops.arrays.indexing import ASSEMBLE, INDEX, PUT, SCATTER_ADD, Regions, known_positions
 from ..ops.arrays.reductions import SUM
 from ..ops.arrays.shape import TRANSPOSE
 from ..ops.control.calls import CALL, GET, RECALL, LoopForm, TupleOp
 from ..ops.elementwise.arithmetic import MULTIPLY
 from ..ops.matrices.bands import BAND_SOLVE
 from ..ops.matrices.linear_algebra import LU_SOLVE, TRIANGULAR_SOLVE
-from ..ops.matrices.products import MATMUL
+from ..ops.matrices.products import CORRELATE, MATMUL
 from ..passes.loops.loop_builder import emit_loop
 from ..passes.reach import reached_from
 from ..passes.rolling.vectorize import Batch, is_batchable, spread
-from ..passes.rows import in_shape
+from ..passes.rows import box, in_shape
 
 
 class RowsCannotBeMapped(Exception):
@@ -230,6 +230,18 @@ def _product(rows: RowMapper, instruction: Instruction, operands: list[int], bat
     return in_shape(rows, rows.make(MATMUL, tuple(wide)), (rows.count, *instruction.type.shape))
 
 
+def _correlated(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
+    """Correlate the rows one after the other, as one vector, and leave out the windows of two rows."""
+    x, v = operands
+    if batched[1]:
+        return None
+    length, (count,) = rows.instructions[x].type.shape[1], instruction.type.shape
+    line = in_shape(rows, x, (rows.count * length,))
+    found = rows.make(CORRELATE, (line, v))
+    whole = rows.make(ASSEMBLE, (found,), (Regions((box((0, rows.count * length - length + count)),)), (rows.count * length,), True))
+    return rows.make(INDEX, (in_shape(rows, whole, (rows.count, length)),), (box((0, rows.count), (0, count)),))
+
+
 def _solve(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
     """Solve for the right-hand sides of all rows as columns of one matrix, or with stacks of matrices."""
     types = [rows.tape.instructions[k].type for k in instruction.inputs]
@@ -277,6 +289,7 @@ def _assembled(rows: RowMapper, instruction: Instruction, operands: list[int], b
 
 RULES: dict[Hashable, Callable[[RowMapper, Instruction, list[int], list[bool]], int | None]] = {
     MATMUL: _product,
+    CORRELATE: _correlated,
     TRIANGULAR_SOLVE: _solve,
     LU_SOLVE: _solve,
     BAND_SOLVE: _solve,

@@ -14,7 +14,7 @@ from ..ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER
 from ..ops.arrays.reductions import CUMSUM, MAX, MIN, SUM
 from ..ops.arrays.regions import Region
 from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
-from ..ops.matrices.products import MATMUL
+from ..ops.matrices.products import CORRELATE, MATMUL
 from ..ops.matrices.sparse import SPARSE_PRODUCT, SPARSE_SAMPLED, SPARSE_TRANSPOSED, rows_of
 
 # scipy.sparse.csr_array of Booleans. SciPy has no type information.
@@ -173,6 +173,20 @@ def _product(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
     return result
 
 
+def _correlated(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
+    """Let entry i depend on the window of x from i on, and on all of v."""
+    x, v = instruction.inputs
+    count, length = instruction.type.size, patterns.size(v)
+    if sum(s.nnz / max(1, s.shape[0]) + 1.0 for k in (x, v) if (s := patterns.sets[k]) is not None) * count * length > MOST_ENTRIES:
+        return patterns.everything(instruction)
+    entry, place = (np.ravel(k) for k in np.meshgrid(np.arange(count), np.arange(length), indexing="ij"))
+    result = None
+    for number, source in ((x, entry + place), (v, place)):
+        if patterns.sets[number] is not None:
+            result = united(result, _related(patterns, number, entry, source, count))
+    return result
+
+
 def _related(patterns: IndexSets, number: int, entry: np.ndarray, source: np.ndarray, size: int) -> Pattern | None:
     import scipy.sparse
 
@@ -219,5 +233,6 @@ RULES: dict[Primitive, Callable[[IndexSets, Instruction], Pattern | None]] = {
     SCATTER_ADD: _scattered,
     CUMSUM: _cumulated,
     MATMUL: _product,
+    CORRELATE: _correlated,
     **dict.fromkeys((SPARSE_PRODUCT, SPARSE_TRANSPOSED, SPARSE_SAMPLED), _sparse),
 }

@@ -23,6 +23,9 @@ SMALLEST_STACKED_PRODUCT, FEWEST_STACKED_COLUMNS = 512, 8
 # Sums of products up to this length are unrolled at each element of a product.
 LONGEST_UNROLLED_SUM = 4
 
+# Windows of a correlation up to this length are unrolled.
+LONGEST_UNROLLED_WINDOW = 8
+
 # Sums of at least this length, for at most this many elements, keep all their accumulators in registers.
 SHORTEST_NARROW_SUM, MOST_NARROW_SUMS = 128, 64
 
@@ -178,6 +181,32 @@ class MatrixLowering(StepBuilder):
         self.step(
             pick(domain), [(x, pick(x_strides)), (y, pick(y_strides))], "r0 * r1", target, pick(z_strides), combine
         )
+
+    def correlate(self, i: Instruction) -> None:
+        """Lower to sums of products, read from the windows where they are.
+
+        Short sums are unrolled at each element, few of them run side by side; else the longer of the two axes is the outer loop.
+        """
+        x, v = (self.views[k] for k in i.inputs)
+        (s,), (t,), (count,), (length,) = x.strides, v.strides, i.type.shape, v.shape
+        target = self.result(i)
+        if length <= LONGEST_UNROLLED_WINDOW:
+            windows = [(replace(x, offset=x.offset + j * s), (s,)) for j in range(length)]
+            weights = [(replace(v, offset=v.offset + j * t), (0,)) for j in range(length)]
+            expression = "0.0"
+            for j in range(length):
+                expression = f"fma(r{j}, r{length + j}, {expression})"
+            self.step((count,), windows + weights, expression, target, target.strides)
+        elif count <= LONGEST_UNROLLED_WINDOW:
+            for k in range(count):
+                part = self.storage((), "f64")
+                self.step((length,), [(replace(x, offset=x.offset + k * s), (s,)), (v, (t,))], "r0 * r1", part, (0,), "add")
+                one = replace(target, shape=(), offset=target.offset + k * target.strides[0])
+                self.step((), [(part, ())], "r0", one, (), is_disjoint_part=True)
+        elif count < length:
+            self.step((length, count), [(x, (s, s)), (v, (t, 0))], "r0 * r1", target, (0, *target.strides), "add")
+        else:
+            self.step((count, length), [(x, (s, s)), (v, (0, t))], "r0 * r1", target, (*target.strides, 0), "add")
 
     @staticmethod
     def _batch_strides(view: StridedView, strides: tuple[int, ...]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike
 
 from ...ir.instruction import Operand, is_tracked
 from ...ops.arrays.indexing import GATHER
+from ...ops.matrices.products import CORRELATE
 from ..creating import asarray, asfortranarray
 from ..joining import as_value
 from ..kinds import as_floats, common_floats
@@ -78,7 +79,7 @@ def correlate(a: Operand, v: Operand, mode: str = "valid") -> Operand:
 
 
 def convolve(a: Operand, v: Operand, mode: str = "full") -> Operand:
-    """A product with the matrix of the longer array's windows, zero-padded at the ends."""
+    """The correlation of the longer array, zero-padded at the ends, with the other one backwards."""
     a, v = (np.atleast_1d(as_value(x)) for x in (a, v))
     if np.ndim(a) != 1 or np.ndim(v) != 1:
         raise ValueError("object too deep for desired array")
@@ -91,9 +92,7 @@ def convolve(a: Operand, v: Operand, mode: str = "full") -> Operand:
     first, count = {"full": (0, n + k - 1), "same": ((k - 1) // 2, n), "valid": (k - 1, n - k + 1)}[mode]
     ends = np.zeros(k - 1, a.dtype)
     padded = np.concatenate([ends, a, ends])[first : first + count + k - 1]
-    positions = np.arange(count)[:, None] + np.arange(k)
-    windows = GATHER(padded, positions) if is_tracked(padded) else padded[positions]
-    return windows @ v[::-1]
+    return CORRELATE(padded, v[::-1])
 
 
 def polymul(a1: Operand, a2: Operand) -> Operand:

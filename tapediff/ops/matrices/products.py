@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy import correlate  # NumPy's own, also while recording; see recording/python_state/numpy_namespace.py
 
 from ...ir.instruction import BOOL, Instruction, Operand, ValueType, is_tracked
+from ..arrays.indexing import GATHER
 from ..arrays.shape import unbroadcast
 from ..declaration.op import Batching, Op
 
@@ -113,4 +115,32 @@ MATMUL = Op(
     ),
 )
 
-OPS = (MATMUL,)
+def _correlated_integers(x: Operand, v: Operand) -> Operand:
+    count, width = x.shape[0] - v.shape[0] + 1, v.shape[0]
+    return _product_of_integers(GATHER(x, np.arange(count)[:, None] + np.arange(width)), v)
+
+
+def _padded(z_bar: Operand, width: int) -> Operand:
+    ends = np.zeros(width - 1, z_bar.dtype)
+    return np.concatenate([ends, z_bar, ends])
+
+
+# The sums of products of a vector's windows with a vector that is not longer: z[i] = sum of x[i + j] v[j]. No window is written out.
+CORRELATE = Op(
+    "correlate",
+    evaluate=lambda x, v: correlate(x, v, "valid"),
+    infer=lambda x, v: ValueType((x.shape[0] - v.shape[0] + 1,), x.dtype),
+    integers=_correlated_integers,
+    vjp=(
+        lambda z_bar, z, x, v: CORRELATE(_padded(z_bar, v.shape[0]), v[::-1]),
+        lambda z_bar, z, x, v: CORRELATE(x, z_bar),
+    ),
+    lower=lambda low, i: low.correlate(i),
+    additions=lambda type_, types: 2.0 * type_.size * types[1].shape[0],
+    examples=lambda rng: [
+        (CORRELATE, (rng.normal(size=n), rng.normal(size=k)))
+        for n, k in ((1, 1), (7, 7), (7, 1), (12, 3), (60, 9), (60, 50), (60, 59), (90, 40))
+    ],
+)
+
+OPS = (MATMUL, CORRELATE)
