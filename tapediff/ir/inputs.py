@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+
 from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from .arguments import ArgumentsByName, as_data_array, as_float_array, holds_only_numbers, unwrap
 from .containers import (
@@ -82,7 +84,7 @@ def as_inputs(tape: TakesInputs, args: Sequence[Operand]) -> list[Operand]:
     """
     if tape.arguments is not None:
         return _from_containers(tape, tape.arguments, args)
-    if any(map(_is_other, args)):
+    if not _PLAIN.issuperset(map(type, args)) and any(map(_is_other, args)):
         raise _mismatch(tape, (ARRAY,) * len(tape.inputs), args)
     types = tape.input_types
     if len(args) != len(types):
@@ -92,6 +94,9 @@ def as_inputs(tape: TakesInputs, args: Sequence[Operand]) -> list[Operand]:
             fix=f"pass the arguments it was recorded with: {', '.join(map(str, types))}",
         )
     return [as_input(tape, position, type_, argument) for position, (type_, argument) in enumerate(zip(types, args))]
+
+
+_PLAIN = frozenset((np.ndarray, float))
 
 
 def _is_other(argument: Operand) -> bool:
@@ -105,6 +110,8 @@ def _as_list(argument: Operand) -> Operand:
 
 
 def as_input(tape: TakesInputs, position: int, type_: ValueType, argument: Operand) -> Operand:
+    if type(argument) is np.ndarray and argument.dtype == type_.dtype and argument.shape == type_.shape:
+        return argument
     argument = _as_list(unwrap(argument))
     if is_tracked(argument):
         given = argument.type

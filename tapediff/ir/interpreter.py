@@ -5,8 +5,8 @@ The same loop also *inlines* a tape into a recording: called with tracked inputs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -41,6 +41,14 @@ class Program(Protocol):
     def turns(self) -> dict[int, tuple[int, int]]: ...
 
 
+# A tape of at most so many instructions is translated to Python once it has been replayed so often: translating an instruction takes as
+# long as 100 replays of it gain.
+MOST_TRANSLATED, REPLAYS_BEFORE = 1000, 100
+
+# Arrays of at least so many entries are freed after their last use.
+LEAST_FREED = 1024
+
+
 @np.errstate(all="ignore")
 def run(tape: Program, inputs: Sequence[Operand], settled: int = 0) -> list[Operand]:
     """The tape's outputs at `inputs`, which must already have the recorded types.
@@ -51,8 +59,11 @@ def run(tape: Program, inputs: Sequence[Operand], settled: int = 0) -> list[Oper
         GuardFailed: a value that Python looked at while recording has another outcome.
         numpy.linalg.LinAlgError: as the plain function would.
     """
-    values: list[Operand] = [None] * len(tape.instructions)
+    replay = _translation(tape)
+    values: list[Operand] = [None] * len(tape.instructions) if replay is None else []
     try:
+        if replay is not None:
+            return replay(tape, inputs, settled)
         for number, (op, ids, params, _, site) in enumerate(tape.instructions):
             if op is CONSTANT:
                 values[number] = params[0]
@@ -67,6 +78,55 @@ def run(tape: Program, inputs: Sequence[Operand], settled: int = 0) -> list[Oper
         rejection(failure)
         raise
     return [values[i] for i in tape.outputs]
+
+
+# replay(tape, inputs, settled) -> outputs
+Replay = Callable[[Program, Sequence[Operand], int], list[Operand]]
+
+
+def _translation(tape: Program) -> Replay | None:
+    """The tape as a Python function, if it has been replayed often enough to have one."""
+    known = getattr(tape, "derived", None)
+    if known is None:
+        return None
+    found = known.get("replay", 0)
+    if type(found) is int:
+        known["replay"] = found + 1
+        if found < REPLAYS_BEFORE or len(tape.instructions) > MOST_TRANSLATED:
+            return None
+        found = known["replay"] = translated(tape)
+    return found
+
+
+def translated(tape: Program) -> Replay:
+    """The loop of `run` over a tape's instructions, written out: a line for each."""
+    names: dict[str, object] = {"check_guard": check_guard}
+    lines = ["def replay(tape, inputs, settled):"]
+    last = {i: number for number, (_, ids, *_) in enumerate(tape.instructions) for i in ids}
+    for number, (op, ids, params, _, site) in enumerate(tape.instructions):
+        if op is CONSTANT:
+            names[f"v{number}"] = params[0]
+        elif op is INPUT:
+            lines.append(f"    v{number} = inputs[{params[0]}]")
+        elif op is GUARD:
+            names |= {f"p{number}": params, f"s{number}": site}
+            call = f"check_guard(p{number}, v{ids[0]}, s{number}, settled, tape)"
+            lines.append(f"    {call}" if params[0] == EACH else f"    if {params[2]} >= settled: {call}")
+        else:
+            names |= {f"f{number}": op.evaluate, **{f"p{number}_{k}": param for k, param in enumerate(params)}}
+            operands = [*(f"v{i}" for i in ids), *(f"p{number}_{k}" for k in range(len(params)))]
+            lines.append(f"    v{number} = f{number}({', '.join(operands)})")
+        freed = [i for i in sorted(set(ids)) if last[i] == number and _is_freed(tape, i)]
+        if freed:
+            lines.append(f"    del {', '.join(f'v{i}' for i in freed)}")
+    lines.append(f"    return [{', '.join(f'v{i}' for i in tape.outputs)}]")
+    exec(compile("\n".join(lines), "<replay of a tape>", "exec"), names)
+    return cast("Replay", names["replay"])
+
+
+def _is_freed(tape: Program, number: int) -> bool:
+    op, _, _, type_, _ = tape.instructions[number]
+    return op is not CONSTANT and number not in tape.outputs and type_.size >= LEAST_FREED
 
 
 def check_guard(params: Params, value: Operand, site: Site | None, settled: int = 0, tape: Program | None = None) -> None:

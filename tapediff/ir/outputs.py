@@ -100,6 +100,8 @@ def deliver(gradients: Sequence[Operand], out: Out, several: bool) -> Operand:
 
 def _fresh(value: Operand) -> Operand:
     """A new contiguous array: no broadcast strides, no alias of an argument or a constant."""
+    if type(value) is np.float64:
+        return value
     return np.array(value, order="C")[()] if np.ndim(value) == 0 else np.array(value, order="C")
 
 
