@@ -14,9 +14,10 @@ from ...ir.instruction import FLOAT64, INT64, Instruction, ValueType
 from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops import Elementwise
-from ...ops.arrays.indexing import GATHER, known_positions
+from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, known_positions
 from ...ops.elementwise.arithmetic import ADD
 from ...ops.matrices.products import MATMUL
+from ..rows import box
 
 # Fewer entries are computed as fast as read. A product is moved if at most this share of the rows are different ones.
 FEWEST_ENTRIES, LARGEST_SHARE = 1024, 0.75
@@ -51,6 +52,10 @@ def read_rows_last(tape: Tape) -> Tape:
                 rows[new] = _distinct(made, made.number[instruction.inputs[0]], found[number], instruction.type.shape)
                 return new
             return None
+        if instruction.op is MATMUL:
+            by_blocks = _product_of_blocks(made, instruction, rows)
+            if by_blocks is not None:
+                return by_blocks
         moved = _product(made, instruction, rows) if instruction.op is MATMUL else _function(made, instruction, rows)
         if moved is None:
             return None
@@ -114,6 +119,28 @@ def _product(made: Rewriter, instruction: Instruction, known: dict[int, Rows]) -
         return None
     source, numbers, _ = known[x]
     return Rows(made.make(MATMUL, (source, y)), numbers, True)
+
+
+def _product_of_blocks(made: Rewriter, instruction: Instruction, known: dict[int, Rows]) -> int | None:
+    """Multiply arrays that are joined along the last axis one by one, and add the products, if most columns are of repeated rows."""
+    x, y = (made.number[i] for i in instruction.inputs)
+    op, parts, params, (shape, _), _ = made.instructions[x]
+    y_shape = made.instructions[y].type.shape
+    if op is not ASSEMBLE or len(y_shape) > 2 or any(r.counts[:-1] != shape[:-1] or r.shape != r.counts for r in params[0]):
+        return None
+    widths = [region.counts[-1] for region in params[0]]
+    if sum(widths) != shape[-1] or 2 * sum(w for w, part in zip(widths, parts) if part in known) < shape[-1]:
+        return None
+    total = None
+    for part, region in zip(parts, params[0]):
+        block = made.make(INDEX, (y,), (box((region.starts[-1], region.counts[-1]), *((0, n) for n in y_shape[1:])),))
+        if part in known:
+            source, numbers, _ = known[part]
+            product = _read(made, Rows(made.make(MATMUL, (source, block)), numbers, True))
+        else:
+            product = made.make(MATMUL, (part, block))
+        total = product if total is None else made.make(ADD, (total, product))
+    return total
 
 
 def _function(made: Rewriter, instruction: Instruction, known: dict[int, Rows]) -> Rows | None:
