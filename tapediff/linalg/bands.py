@@ -48,7 +48,7 @@ def _solved(ab: Operand, b: Operand, lower: int, upper: int, definite: bool) -> 
     how = {"lower": lower, "upper": upper, "definite": definite}
     factors = BAND_FACTOR(ab, **how)
     if failure_may_be_caught():
-        ab, factors = regular_band_factors(ab, factors, **how)
+        ab, factors = regular_band_factors(ab, factors, lower, upper, definite)
     return BAND_SOLVE(ab, factors, b, **how, transposed=False)
 
 

@@ -143,7 +143,7 @@ def positions_of(index: Operand, shape: tuple[int, ...]) -> np.ndarray:
 MOST_WRITTEN_OUT = 2**16
 
 
-def recorded_positions(x: Recorded, index: Operand) -> Operand:
+def recorded_positions(x: Operand, index: Operand) -> Operand:
     """positions_of, for the recording of x: the first position of each row plus those within a row, where an index selects many rows."""
     *used, last = entries = index if type(index) is tuple else (index,)
     while used and type(last) is slice and last == slice(None):

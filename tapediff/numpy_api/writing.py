@@ -22,12 +22,14 @@ from ..ops.elementwise.comparison import NOT_EQUAL, SELECT
 from .complex_numbers.pair import is_complex
 from .composed.ordering import positions_along, sort
 from .indexing import (
+    MOST_WRITTEN_OUT,
     holds_tracked_index,
     in_range,
     is_basic,
     is_tracked_index,
     place_of,
     positions_of,
+    recorded_positions,
     region_of,
     tracked_positions_of,
     with_known_entries,
@@ -58,7 +60,8 @@ def assign(array: Operand, index: Operand, value: Operand) -> None:
         if is_tracked(value) and _is_place(value, array, index):
             return
         positions = flat_positions(index, array.shape)
-        new = PUT(array, broadcast(_squeezed(value, positions.shape), positions.shape), positions, distinct=are_distinct(positions))
+        here = _recorded(array, index, positions)
+        new = PUT(array, broadcast(_squeezed(value, positions.shape), positions.shape), here, distinct=are_distinct(positions))
         if is_tracked(positions):
             array._recorder.written_at[new._id] = positions
     array._store(new)
@@ -133,6 +136,13 @@ def flat_positions(index: Operand, shape: tuple[int, ...]) -> Operand:
     """Flat positions that an index selects; masks that depend on data are guarded."""
     index = without_masks(index)
     return tracked_positions_of(index, shape) if is_tracked_index(index) else positions_of(index, shape)
+
+
+def _recorded(array: Operand, index: Operand, positions: Operand) -> Operand:
+    """The positions as they are read (one value for equal ones); many rows by their first positions."""
+    if is_tracked(positions) or positions.size < MOST_WRITTEN_OUT:
+        return positions
+    return recorded_positions(array, without_masks(index))
 
 
 def without_masks(index: Operand) -> Operand:
@@ -321,7 +331,9 @@ def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> Non
     a._refresh()
     positions = flat_positions(indices, a.shape)
     given = [v if is_tracked(v) else as_value(v) for v in operands]
-    values = [reshape(broadcast(v, positions.shape), (math.prod(positions.shape),)) for v in given]
+    spread = [broadcast(v, positions.shape) for v in given]
+    values = [reshape(v, (math.prod(positions.shape),)) for v in spread]
+    here = _recorded(a, indices, positions)
     positions = reshape(positions, (math.prod(positions.shape),))
     is_sum = ufunc in (np.add, np.subtract) and a.dtype != BOOL and np.can_cast(values[0].dtype, a.dtype, "same_kind")
     if is_tracked(positions):
@@ -332,7 +344,7 @@ def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> Non
         return _sum_at(ufunc, a, positions, values[0])
     occurrences = _occurrences(positions)
     if is_sum and occurrences.max(initial=0) > 0:
-        return _sum_at(ufunc, a, positions, values[0])
+        return _sum_at(ufunc, a, here, spread[0])
     for occurrence in range(occurrences.max(initial=-1) + 1):
         chosen = np.flatnonzero(occurrences == occurrence)
         # NumPy casts each of these results unsafely, unlike those of out=.

@@ -5,7 +5,7 @@ import pytest
 
 import tapediff as td
 from tapediff.ir.instruction import CONSTANT
-from tapediff.numpy_api import indexing
+from tapediff.numpy_api import indexing, writing
 from tapediff.passes.pipeline import STRAIGHTEN, run_passes
 from tapediff.testing import check_gradient
 
@@ -133,6 +133,38 @@ def test_rows_are_recorded_by_their_first_positions(name, monkeypatch):
     sparse = td.sparse_jacobian(entries, w.ravel())
     assert np.array_equal(sparse.toarray(), td.jacobian(entries, w.ravel()))
     assert sparse.nnz == sparse.shape[0]
+
+
+def write(m, x, s):
+    m[s[0]] = x[s[0]] * x[:2]
+    m[s] *= 1.5
+    m[s[1, :2], 2:7] += np.sin(x[:2, 2:7])
+    return m
+
+
+def add_at(m, x, s):
+    np.add.at(m, s, x[s] ** 2)
+    np.subtract.at(m, (s, slice(3)), x[s, :3])
+    np.multiply.at(m, s[1], x[s[1]])
+    return m
+
+
+@pytest.mark.parametrize("writes", [write, add_at])
+@pytest.mark.parametrize("start", [lambda x: np.zeros((5, 12)), lambda x: x * 2.0])
+def test_rows_are_written_by_their_first_positions(writes, start, monkeypatch):
+    """Also the same row several times; as in NumPy."""
+    s, rng = np.array([[4, 0], [3, 3]]), np.random.default_rng(3)
+    x, y = rng.normal(size=(5, 12)), rng.normal(size=(5, 12))
+    f = lambda x: np.sum(np.cos(writes(start(x), x, s)) * np.arange(60.0).reshape(5, 12))
+    written_out = td.record(f, x)
+    for module in (indexing, writing):
+        monkeypatch.setattr(module, "MOST_WRITTEN_OUT", 1)
+    tape = td.record(f, x)
+    assert max(i.params[0].size for i in tape.instructions if i.op is CONSTANT and i.type.dtype == np.int64) <= 12
+    for target in (tape, td.compile(tape)):
+        assert target(y) == pytest.approx(f(y), rel=1e-13)
+        np.testing.assert_allclose(td.gradient(target, y), td.gradient(written_out, y), rtol=1e-12, atol=1e-13)
+        check_gradient(target, f, y)
 
 
 def test_positions_of_many_rows_are_not_written_out():
