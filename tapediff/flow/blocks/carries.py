@@ -15,12 +15,12 @@ from ...ir.instruction import Operand, ValueType
 from ...recording.arrays.compressed import Kept
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..containers.columns import of_slots, slots
 from ..containers.compressed import Compressed
 from ..containers.entries import length
 from ..containers.lengths import by_position, packed
 from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal, join_entries, masked_parts, owns_memory
 from ..state.numbers.bounds import note_bounds
+from ..state.numbers.columns import of_slots, slots
 from ..state.places import Contents, Place, Version
 from ..state.unshared import attributes_of, has_only_attributes, with_attributes
 from ..state.values import Choice, Maybe, Unjoinable, choice_with_rest, either, is_data, parted, state

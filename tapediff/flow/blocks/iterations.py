@@ -31,13 +31,13 @@ from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
 from ..calls.truth import truth
-from ..containers.columns import listed
 from ..containers.compressed import Compressed
 from ..containers.lengths import packed
 from ..containers.positions import inside_array
 from ..report import Reason
 from ..state.fork import decided, end_loop, exclude, in_side, is_apart
 from ..state.joins import chosen
+from ..state.numbers.columns import listed
 from ..state.numbers.large_ints import check_ints_of_iteration
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note_cells, put, undo

@@ -11,12 +11,12 @@ from ..anything import Object
 from ..blocks.blocks import if_
 from ..calls.callables import call
 from ..calls.truth import truth
-from ..containers.columns import is_real
 from ..containers.cursors import Cursor
 from ..containers.entries import parts
 from ..containers.generators import Generator
 from ..operations.dunder import compared
 from ..state.fork import fork_value, select
+from ..state.numbers.columns import is_real
 from ..state.numbers.python_numbers import is_python_bool, note_python
 from ..state.values import CHOICES, Maybe, any_of, both, either, negated, state
 from ..users_code import users_method

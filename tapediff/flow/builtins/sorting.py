@@ -13,12 +13,12 @@ from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..containers.choices import by_exchanges
-from ..containers.columns import Column, columns_of, in_order, is_real, stacked
 from ..containers.entries import is_conditional, length, put as put_entries, settled_contents
 from ..containers.lengths import absence, by_length, by_position
 from ..containers.positions import insert
 from ..operations.dunder import compared
 from ..state.joins import maybe
+from ..state.numbers.columns import Column, columns_of, in_order, is_real, stacked
 from ..state.values import both, either, entries_of, is_data, negated
 from .arguments import (
     NATIVE,

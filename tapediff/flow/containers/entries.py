@@ -14,7 +14,7 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decided, exclude, first_of, refuse, select
 from ..state.joins import maybe
-from ..state.numbers.bounds import below, equals
+from ..state.numbers.bounds import below, equals, smaller
 from ..state.numbers.python_numbers import one_more
 from ..state.places import Contents, note_attribute, note_contents, put as put_place
 from ..state.values import (
@@ -76,18 +76,6 @@ def first_hit(hits: list[tuple[Object, Object]], error: Callable[[], Exception])
         if not hits:
             return None
     return first_of(hits)
-
-
-def smaller(a: Object, b: Object) -> Object:
-    """The minimum of two ints."""
-    t = below(b, a)
-    return b if t is True else a if t is False else np.where(t, b, a)
-
-
-def greater(a: Object, b: Object) -> Object:
-    """The maximum of two ints."""
-    t = below(a, b)
-    return b if t is True else a if t is False else np.where(t, b, a)
 
 
 def from_start(position: Object, count: Object) -> Object:

@@ -13,9 +13,9 @@ from ..calls.truth import truth
 from ..state.fork import exclude, first_of, fork_value, select
 from ..state.joins import maybe
 from ..state.numbers.bounds import below
+from ..state.numbers.columns import LEAST_GATHERED, appended, columns_of, entry_at, in_order
 from ..state.numbers.python_numbers import one_more
 from ..state.values import Maybe, both, entries_of, is_data, note_packed, packed_count, parted, parts, state
-from .columns import LEAST_GATHERED, appended, columns_of, entry_at, in_order
 from .entries import inside, is_conditional, item, length, noted, put, ranked_within, settled_contents, without_first
 
 # Maximum number of lengths of one list.

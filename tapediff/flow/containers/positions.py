@@ -18,15 +18,24 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.fork import by_guards, decide, exclude, select
 from ..state.joins import one_of
-from ..state.numbers.bounds import as_choice, below, bounds_of, bounds_on_all_paths, ends, equals, possible_ints
+from ..state.numbers.bounds import (
+    as_choice,
+    below,
+    bounds_of,
+    bounds_on_all_paths,
+    ends,
+    equals,
+    greater,
+    possible_ints,
+    smaller,
+)
+from ..state.numbers.columns import LEAST_GATHERED, columns_of, entry_at as columns_entry
 from ..state.numbers.python_numbers import is_int, note_python
 from ..state.places import note_contents, plain_root, shown_by_data
 from ..state.values import Unjoinable, both, entries_of, is_data, lifted, negated, state
-from .columns import LEAST_GATHERED, columns_of, entry_at as columns_entry
 from .compressed import Compressed
 from .entries import (
     from_start,
-    greater,
     inside,
     is_conditional,
     length,
@@ -35,7 +44,6 @@ from .entries import (
     ranked,
     ranked_within,
     settled_contents,
-    smaller,
 )
 from .lengths import cut, entry
 

@@ -401,3 +401,15 @@ _OPERANDS: dict[str, slice] = {
     **dict.fromkeys((*RULES, *_COMPARISONS, *_LOGIC, *_SUMS), slice(0, None)), "select": slice(1, 3), "index": slice(0, 1),
     "gather": slice(0, 1),
 }  # fmt: skip
+
+
+def smaller(a: Object, b: Object) -> Object:
+    """The minimum of two ints."""
+    t = below(b, a)
+    return b if t is True else a if t is False else np.where(t, b, a)
+
+
+def greater(a: Object, b: Object) -> Object:
+    """The maximum of two ints."""
+    t = below(a, b)
+    return b if t is True else a if t is False else np.where(t, b, a)

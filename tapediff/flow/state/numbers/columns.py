@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...base.current_recording import current_recorder
-from ...ir.instruction import FLOAT64, INT64
-from ...recording.arrays.numbers import all_entries
-from ...recording.arrays.tracked import TrackedArray
-from ..anything import Object
-from ..state.numbers.bounds import below, equals
-from ..state.numbers.python_numbers import Kind, is_int, is_python, note_kind
-from ..state.values import is_data
-from .entries import smaller
+from ....base.current_recording import current_recorder
+from ....ir.instruction import FLOAT64, INT64
+from ....recording.arrays.numbers import all_entries
+from ....recording.arrays.tracked import TrackedArray
+from ...anything import Object
+from ..values import is_data
+from .bounds import below, equals, smaller
+from .python_numbers import Kind, is_int, is_python, note_kind
 
 _DTYPES: tuple[set[Object], ...] = ({"<f8", float, np.float64}, {"<i8", int, np.int64}, {"<f4", np.float32})
 # Minimum number of entries for a gather at a data-dependent position.
