@@ -86,7 +86,7 @@ def held_locks(*objects):
         slots = [getattr(each, "_lock", None), getattr(getattr(each, "_native", None), "errors", None)]
         if each is not None and getattr(each, "_native", None) is not None:
             slots += [getattr(call, "_lock", None) for call in each._native.calls.values()]
-            slots += [known.calls._lock for known in each._native.rows.values()]
+            slots += [known._lock for known in each._native.rows.values()]
             slots.append(each._native.errors._lock)
         found += [(f"a lock of {each!r}", slot) for slot in slots if isinstance(slot, LOCKS)]
     return [name for name, lock in found if _is_held(lock)]

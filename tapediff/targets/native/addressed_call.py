@@ -72,9 +72,24 @@ class AddressedCall:
         """A builtin that is called as a kernel; it returns an int where the call fails."""
         return address_call.python_builtin(self.address, self.inputs, self.outputs, self)
 
-    def taken(self, code: int) -> BaseException | None:
-        """The exception of a call in this thread that returned a code, once. None if the call has to be repeated to find it."""
-        return self.errors.take()
+    def again(self, code: int, tape: Owner, inputs: Sequence[Operand]) -> Sequence[Operand]:
+        """Raise the exception of a call in this thread that returned a code; if it was not kept, repeat the call by Python.
+
+        Args:
+            tape: its target.
+            inputs: the numbers at the addresses of its inputs.
+
+        Returns:
+            The results, if the repeated call does not fail.
+        """
+        raised = self.errors.take()
+        if raised is not None:
+            raise raised
+        return self.results(tape, inputs)
+
+    def results(self, tape: Owner, inputs: Sequence[Operand]) -> Sequence[Operand]:
+        """All outputs, by Python."""
+        raise NotImplementedError
 
     def failed(self, status: int) -> int:
         """Return the status of a call that raised, and keep the exception. Called by native code."""
@@ -83,19 +98,24 @@ class AddressedCall:
 
 
 class CompiledCall(AddressedCall):
-    """The call of one kernel."""
+    """The call of one kernel of a CompiledTape."""
 
-    def __init__(self, kernel: Kernel, errors: Errors) -> None:
+    def __init__(self, kernel: Kernel, key: Tree, errors: Errors) -> None:
         super().__init__(kernel.tape.input_types, kernel.tape.output_types, errors)
-        self._kernel = kernel
+        self._kernel, self._key = kernel, key
         self.words[address_call.CALL_KERNEL : address_call.CALL_INPUTS + 1] = (
             int(kernel.state[0]), kernel.state.ctypes.data, len(kernel.input_types),
         )  # fmt: skip
         self.words[address_call.RELEASES_GIL] = kernel.state[python_entry.RELEASES_GIL]
 
-    def taken(self, code: int) -> BaseException | None:
-        found = self.errors.take()
-        return None if code in (c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE) else found or lost_error()
+    def again(self, code: int, tape: Owner, inputs: Sequence[Operand]) -> Sequence[Operand]:
+        raised = self.errors.take()
+        if code not in (c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE):
+            raise raised or lost_error()
+        return self.results(tape, inputs)
+
+    def results(self, tape: Owner, inputs: Sequence[Operand]) -> Sequence[Operand]:
+        return tape.run_unguarded(self._key, inputs)
 
 
 def copy_at(address: int, type_: ValueType) -> Tree:
@@ -108,7 +128,7 @@ def copy_at(address: int, type_: ValueType) -> Tree:
 def compiled_call(tape: Owner, kind: Kind) -> AddressedCall:
     """The call of a CompiledTape."""
     native, key = tape._native_side(), kind.key
-    return native.calls.get(key) or native.calls.setdefault(key, CompiledCall(tape.kernel(key), native.errors))
+    return native.calls.get(key) or native.calls.setdefault(key, CompiledCall(tape.kernel(key), key, native.errors))
 
 
 def floated(types: Sequence[ValueType]) -> list[ValueType]:

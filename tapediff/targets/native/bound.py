@@ -46,11 +46,10 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
     def failed(code: int) -> float:
         if code == REFUSED:
             raise TypeError("a bound call takes no arguments: it reads its arrays")
-        raised = call.taken(code)
-        if raised is not None:
-            raise raised
-        # Raises what the call by Python raises.
-        return tape.value_and_gradient(*signature.arguments(inputs), argnums=argnums, out=out)[0]
+        value, *gradients = call.again(code, tape, inputs)
+        for array, gradient in zip(outs, gradients):
+            array[...] = gradient
+        return value
 
     places = [(address_call.OWN_PLACE, 0) if k == own else (address_call.CONSTANT, k) for k in range(len(arrays))]
     plan, addresses = address_call.plan_words(call.address, (0, 0), places), np.array([a.ctypes.data for a in arrays], np.int64)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,84 +23,65 @@ from .errors import OtherResults
 from .owner import Owner
 from .paths_call import Result, paths_call, result_of
 from .row_arguments import RowArguments, require_fit, row_arguments
-from .row_calls import At, RowCalls, known_calls, put, remember
+from .row_calls import RowCalls, known_calls, put, remember
 from .signature import kind_of_rows, of_call
 
 Numbers = tuple[int, ...]
 
+# The results of all rows, one array for each; their structure, of no use for gradients; the calls that similar batches may take.
+Answer: TypeAlias = tuple[Sequence[np.ndarray], Result, RowCalls | None]
 
-def run_batch(tape: Owner, args: tuple[Tree, ...], argnums: Tree, out: Out, threads: int | None) -> tuple[Tree, Tree]:
-    """See NativeCalls.batch."""
-    if out is not None and (not isinstance(out, (tuple, list)) or len(out) != 2):
-        raise ArgumentMismatch("out must be a pair", got=type(out).__name__, fix="out=(values, gradients)")
-    kind = type(argnums)
-    known = known_calls(tape, args, argnums, out is not None) if kind is int or kind is tuple else None
+
+# In place of argnums: values alone.
+VALUES = object()
+
+# The types of argnums by which calls are kept.
+KEPT_BY = frozenset((int, tuple, object))
+
+
+def run_rows(tape: Owner, args: tuple[Tree, ...], out: Out, threads: int | None, argnums: Tree = VALUES) -> Tree:
+    """See NativeCalls.batch; and NativeCalls.batch_values without argnums."""
+    kind, outs = type(argnums), out
+    if out is not None:
+        if argnums is VALUES:
+            outs = list(out) if isinstance(out, (tuple, list)) else [out]
+        elif not isinstance(out, (tuple, list)) or len(out) != 2:
+            raise ArgumentMismatch("out must be a pair", got=type(out).__name__, fix="out=(values, gradients)")
+    known = known_calls(tape, args, argnums, out is not None) if kind in KEPT_BY else None
     if known is not None:
         calls, arrays, rows = known
-        outs = out if out is None or kind is int else [out[0], *out[1]]
+        # Values are copied to `out` at the end, as a row may fail.
+        into = None if out is None or argnums is VALUES else out if kind is int else [out[0], *out[1]]
         try:
-            found = calls.run(arrays, rows, outs, threads, (tape, args, argnums))
+            found = calls.run(tape, arrays, rows, into, threads)
         except OtherResults:
             found = None
         if found is not None:
-            return calls.nested(found)
+            return calls.nested(put(found, outs) if into is None and out is not None else found)
     if len(args) == 1 and argnums == 0 and not is_container(args[0]):
         args = (_in_double(tape, args[0]),)
-    arguments = row_arguments(args[0], args[1:])
-    chosen = choose(tape, arguments.example(), argnums)
-    outs = out if out is None else [out[0], *chosen.flat(out[1], "out")]
-    answer = _run(tape, arguments, chosen.numbers, outs, check_threads(threads), (tape, args, argnums))
-    structure = replace(chosen, arrays=())  # which may be kept
-    return _kept(tape, args, argnums, arguments, answer, tuple if chosen.is_plain else partial(_with_gradient, structure))
+    arguments = row_arguments(args)
+    chosen = None if argnums is VALUES else choose(tape, arguments.example(), argnums)
+    if chosen is not None and out is not None:
+        outs = [out[0], *chosen.flat(out[1], "out")]
+    on = _on_paths if hasattr(tape, "answer_kind") else _on_tape
+    found, result, calls = on(tape, arguments, None if chosen is None else chosen.numbers, outs, check_threads(threads))
+    nested = _nesting(chosen, *result)
+    if calls is not None and arguments.rows and kind in KEPT_BY:
+        calls.nested = nested
+        remember(tape, args, argnums, arguments, calls)
+    return nested(found if outs is None or found is outs else put(found, outs))
 
 
-def run_values(tape: Owner, args: tuple[Tree, ...], out: Out, threads: int | None) -> Tree:
-    """See NativeCalls.batch_values."""
-    outs = None if out is None else list(out) if isinstance(out, (tuple, list)) else [out]
-    known = known_calls(tape, args, None, out is not None)
-    if known is not None:
-        calls, arrays, rows = known
-        try:
-            # `out` is written at the end, as a row may fail.
-            found = calls.run(arrays, rows, None, threads, (tape, args, None))
-        except OtherResults:
-            found = None
-        if found is not None:
-            return calls.nested(found if outs is None else put(found, outs))
-    arguments = row_arguments(args[0], args[1:])
-    answer = _run(tape, arguments, None, outs, check_threads(threads), (tape, args, None))
-    nested = tuple if answer.is_tuple else itemgetter(0)
-    return _kept(tape, args, None, arguments, answer, nested if answer.tree is None else partial(structured, answer.tree, answer.is_tuple))
+def _nesting(chosen: Chosen | None, is_tuple: bool, tree: TreeDef | None) -> Callable[[Sequence[np.ndarray]], Tree]:
+    """A function that nests the results of all rows: values and gradients, or results of such a structure."""
+    if chosen is not None:
+        return tuple if chosen.is_plain else partial(_with_gradient, replace(chosen, arrays=()))  # which may be kept
+    return partial(structured, tree, is_tuple) if tree is not None else tuple if is_tuple else itemgetter(0)
 
 
 def _with_gradient(chosen: Chosen, found: Sequence[np.ndarray]) -> tuple[Tree, Tree]:
     return found[0], chosen.nested(found[1:])
-
-
-class Answer(NamedTuple):
-    """The results of all rows.
-
-    Attributes:
-        arrays: one for each result.
-        is_tuple, tree: see Tape.returns_tuple and Tape.result; of no use for gradients.
-        calls: the calls that gave them, if similar batches may take them.
-    """
-
-    arrays: Sequence[np.ndarray]
-    is_tuple: bool
-    tree: TreeDef | None
-    calls: RowCalls | None = None
-
-
-def _kept(
-    tape: Owner, args: tuple[Tree, ...], argnums: Tree, arguments: RowArguments, answer: Answer,
-    nested: Callable[[Sequence[np.ndarray]], Tree],
-) -> Tree:  # fmt: skip
-    """The nested results; the next similar batch takes the same calls."""
-    if answer.calls is not None and arguments.rows and type(argnums) in (int, tuple, type(None)):
-        answer.calls.nested = nested
-        remember(tape, args, argnums, arguments, answer.calls)
-    return nested(answer.arrays)
 
 
 def _in_double(tape: Owner, X: Tree) -> Tree:
@@ -110,24 +91,17 @@ def _in_double(tape: Owner, X: Tree) -> Tree:
     return X if is_own or points.dtype.kind != "f" or points.dtype.itemsize >= 8 else points.astype(np.float64)
 
 
-def _run(
-    tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None, at: At
-) -> Answer:
-    return (_on_paths if hasattr(tape, "answer_kind") else _on_tape)(tape, arguments, numbers, outs, threads, at)
-
-
 def _on_tape(
-    tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None, at: At
+    tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None
 ) -> Answer:
     require_fit(arguments, tape.tape)
     kind = kind_of_rows(numbers, inputs_of(tape.tape, numbers or ()))
     calls = RowCalls(compiled_call(tape, kind), arguments, tape if kind.wrt == (0,) else None)
     check_out(outs, _of_rows(arguments.rows, calls.call.outputs), True)
-    # Of batch_values, results are written at the end, as a row may fail.
-    found = calls.run([a.array for a in arguments], arguments.rows, None if numbers is None else outs, threads, at)
+    into = None if numbers is None else outs
+    found = calls.run(tape, [a.array for a in arguments], arguments.rows, into, threads)
     assert found is not None, "the calls are for these types"
-    found = calls.in_own_types(found)
-    return Answer(put(found, outs) if outs is not None and numbers is None else found, tape.tape.returns_tuple, tape.tape.result, calls)
+    return found if found is into else calls.in_own_types(found), result_of(tape.tape), calls
 
 
 def _of_rows(rows: int, types: Sequence[ValueType]) -> list[ValueType]:
@@ -172,7 +146,7 @@ class Results(list[np.ndarray]):
 
 
 def _on_paths(
-    tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None, at: At
+    tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None
 ) -> Answer:
     """Python answers the first row, which tells the types of the results, and every row after which these change."""
     row, results, calls = 0, None, None
@@ -189,20 +163,19 @@ def _on_paths(
         row += 1
         calls = _paths_calls(tape, arguments, numbers, results)
         if calls is not None and row < arguments.rows:
-            row = _natively(calls, arguments, row, results, threads, at)
+            row = _natively(tape, calls, arguments, row, results, threads)
     if results is None:
         return _nothing(tape, arguments, numbers, outs)
-    is_tuple, tree = results.result or (False, None)
-    return Answer(results if outs is None else put(results, outs), is_tuple, tree, calls)
+    return results, results.result or (False, None), calls
 
 
-def _natively(calls: RowCalls, arguments: RowArguments, first: int, results: Results, threads: int | None, at: At) -> int:
+def _natively(tape: Owner, calls: RowCalls, arguments: RowArguments, first: int, results: Results, threads: int | None) -> int:
     """Compute the rows from `first` on; returns the first one that has results of other types, or their number."""
     arrays = [a.array[first:] if a.per_row else a.array for a in arguments]
     stop = arguments.rows
     found = [np.empty((stop - first, *t.shape), widened(t).dtype) for t in calls.call.outputs]
     try:
-        calls.run(arrays, stop - first, found, threads, at, first)
+        calls.run(tape, arrays, stop - first, found, threads, first)
     except OtherResults as raised:
         stop = raised.row  # type: ignore[attr-defined]  # see raise_first
     for result, array in zip(results, found):
@@ -223,7 +196,7 @@ def _paths_calls(tape: Owner, arguments: RowArguments, numbers: Numbers | None, 
 
 def _nothing(tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None) -> Answer:
     """The results of no rows, in the shapes that a row of ones would have."""
-    args, is_tuple, tree = arguments.example(), False, None
+    args, result = arguments.example(), (False, None)
     if numbers is not None:
         bound = tape.keyed(args, numbers).bound
         types = [FLOAT_SCALAR, *(ValueType(bound.inputs[k].shape, bound.inputs[k].dtype) for k in bound.argnums)]
@@ -235,6 +208,6 @@ def _nothing(tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs
                 "a batch without rows has no result that would tell the shapes, and the function cannot be called with ones",
                 got=f"{type(raised).__name__}: {raised}", fix="do not call it where len(X) == 0",
             ) from raised  # fmt: skip
-        types, is_tuple, tree = recorded.output_types, recorded.returns_tuple, recorded.result
+        types, result = recorded.output_types, result_of(recorded)
     check_out(outs, _of_rows(0, types), True)
-    return Answer(outs or [np.empty((0, *t.shape), t.dtype) for t in types], is_tuple, tree)
+    return outs or [np.empty((0, *t.shape), t.dtype) for t in types], result, None

@@ -17,7 +17,7 @@ from ..operators.methods import OperatorMethods
 if TYPE_CHECKING:
     from .addressed_call import AddressedCall
     from .c_function import CFunction
-    from .row_calls import KnownRows
+    from .row_calls import RowCalls
 
 _lock = new_lock()
 
@@ -37,7 +37,7 @@ class NativeSide:
 
         self.flat: CFunction | None = None
         self.calls: dict[Hashable, AddressedCall] = {}
-        self.rows: dict[Hashable, KnownRows] = {}
+        self.rows: dict[Hashable, RowCalls] = {}
         self.errors = Errors()
 
     @holding(_lock)
@@ -194,7 +194,7 @@ class NativeCalls(OperatorMethods):
             about 100 µs for the threads otherwise. With lists or float32 0.1 to 0.5 ms, for each path of a GuardedTape.
         """
         self.refresh()
-        return _mapped_batches().run_batch(self, (X, *args), argnums, out, threads)
+        return _mapped_batches().run_rows(self, (X, *args), out, threads, argnums)
 
     def batch_values(self, X: Tree, *args: Tree, out: Out = None, threads: int | None = None) -> Tree:
         """The results of the function at every row, without derivatives: numbers, arrays, or tuples of these.
@@ -213,7 +213,7 @@ class NativeCalls(OperatorMethods):
         Cost: as for `batch`.
         """
         self.refresh()
-        return _mapped_batches().run_values(self, (X, *args), out, threads)
+        return _mapped_batches().run_rows(self, (X, *args), out, threads)
 
     def c_function(self, kind: str = "value", /, *args: Tree, argnums: int | Sequence[int] | None = None) -> CFunction:
         """A C function of any arguments and results: gradients, residuals, generated quantities, products with Jacobians and Hessians.

@@ -55,14 +55,21 @@ class AskingCall(PathsCall):
         count = len(self.inputs)
         addresses = (ctypes.c_int64 * (count + len(self.outputs))).from_address(frame[input_word(0)])[:]
         inputs = [copy_at(address, type_) for address, type_ in zip(addresses, self.inputs)]
-        args = self._signature.arguments(inputs[: self._arguments])
-        variant, results = self._owner.answer_kind(args, self._kind, inputs[self._arguments :])
+        variant, results = self._answered(inputs)
         found = self._fitting(variant, results)
         if self._owner.may_run_natively(variant):
             self.learn(variant, table, asker, status, outcome)
         # Last, and in one call: after an interrupt nothing may have been written.
         written = map(ctypes.memmove, addresses[count:], [a.ctypes.data for a in found], [a.nbytes for a in found])
         return (all(written), DONE)[1]
+
+    def results(self, tape: Owner, inputs: Sequence[Operand]) -> Sequence[Operand]:
+        return self._answered(inputs)[1]
+
+    def _answered(self, inputs: Sequence[Operand]) -> tuple[CompiledPath, list[Operand]]:
+        """The path that holds, and its results."""
+        args = self._signature.arguments(inputs[: self._arguments])
+        return self._owner.answer_kind(args, self._kind, inputs[self._arguments :])
 
     def _fitting(self, variant: CompiledPath, results: Sequence[Operand]) -> list[np.ndarray]:
         """Convert the results to the memory's types.

@@ -43,14 +43,18 @@ class RowArgument(NamedTuple):
 
     array: np.ndarray
     per_row: bool
-    is_constant: bool
     given: Tree
 
     def at(self, row: int) -> Tree:
         """The argument of the call at one row."""
         if not self.per_row:
             return self.given
-        return Constant(self.array[row]) if self.is_constant else self.array[row]
+        return Constant(self.array[row]) if type(self.given) is Constant else self.array[row]
+
+    @property
+    def with_a_row(self) -> RowArgument:
+        """The argument, with a row of ones in place of no rows."""
+        return self if not self.per_row or len(self.array) else self._replace(array=np.ones((1, *self.type.shape), self.array.dtype))
 
     @property
     def type(self) -> ValueType:
@@ -72,27 +76,15 @@ class RowArguments(list[RowArgument]):
 
     def at(self, row: int) -> list[Tree]:
         """The arguments of the call at one row."""
-        return self._nested([a.at(row) for a in self])
+        leaves = [a.at(row) for a in self]
+        return leaves if self.trees is None else nested(self.trees, leaves)
 
     def example(self) -> list[Tree]:
         """Arguments of the same types as those of any row, even if there is none."""
-        if self.rows:
-            return self.at(0)
-        ones = [Constant(one) if a.is_constant else one for a in self for one in (np.ones(*a.type)[()],)]
-        return self._nested([one if a.per_row else a.given for a, one in zip(self, ones)])
-
-    @property
-    def has_integers(self) -> bool:
-        """True if an argument is a Python integer, on which tapes are specialised."""
-        return any(isinstance(a.given, int) for a in self)
-
-    def _nested(self, leaves: list[Tree]) -> list[Tree]:
-        if self.trees is None:
-            return leaves
-        return nested(self.trees, leaves)
+        return RowArguments([a.with_a_row for a in self], self.trees, 1).at(0)
 
 
-def row_arguments(X: Tree, args: Sequence[Tree]) -> RowArguments:
+def row_arguments(args: Sequence[Tree]) -> RowArguments:
     """The arguments of a batch; the first has rows.
 
     Raises:
@@ -102,15 +94,15 @@ def row_arguments(X: Tree, args: Sequence[Tree]) -> RowArguments:
     arguments: list[RowArgument] = []
     trees: list[TreeDef] = []
     rows: int | None = None
-    if any(type(argument) in (Output, Cache) for argument in (X, *args)):
+    if any(type(argument) in (Output, Cache) for argument in args):
         raise ArgumentMismatch("a batch takes no td.Output and no td.Cache",
                                fix="give it a function that makes these arrays itself, and returns its result")  # fmt: skip
-    for k, argument in enumerate((X, *args)):
+    for k, argument in enumerate(args):
         value, per_row, is_constant = _unmarked(argument, k == 0)
         leaves, tree = flatten_argument(value, k)
         _require_no_rows(tree, k)
         found = [_argument(leaf, k, per_row, is_constant) for leaf in leaves]
-        if k == 0 and tree == ARRAY and found[0].array.dtype.kind in "iub" and not is_constant:
+        if k == 0 and tree == ARRAY and found[0].array.dtype.kind in "iub" and type(found[0].given) is not Constant:
             found[0] = found[0]._replace(array=found[0].array.astype(np.float64))
         for count in [len(a.array) for a in found if a.per_row]:
             rows = count if rows is None else rows
@@ -122,7 +114,7 @@ def row_arguments(X: Tree, args: Sequence[Tree]) -> RowArguments:
         arguments += found
         trees.append(tree)
         if rows is None:
-            raise ArgumentMismatch("the first argument of a batch holds no array with rows", got=type(X).__name__)
+            raise ArgumentMismatch("the first argument of a batch holds no array with rows", got=type(args[0]).__name__)
     return RowArguments(arguments, None if all(tree == ARRAY for tree in trees) else tuple(trees), rows or 0)
 
 
@@ -158,7 +150,7 @@ def _argument(leaf: Tree, position: int, per_row: bool, is_constant: bool) -> Ro
             f"argument {position} of the batch must be an array of one point per row", got=f"{array.dtype} {array.shape}",
             fix="pass an array whose first axis is that of the rows",
         )  # fmt: skip
-    return RowArgument(array, per_row, is_constant, Constant(value) if is_constant else value)
+    return RowArgument(array, per_row, Constant(value) if is_constant else value)
 
 
 def require_fit(arguments: RowArguments, tape: Tape) -> None:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from operator import is_
 from time import perf_counter
-from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,15 +19,13 @@ from ...ir.outputs import check_out, share_memory
 from ...ir.pytree import ARRAY, TreeDef
 from ...recording.python_state.gc_pause import without_collections
 from ..evaluate.call_code import MARK, leaves_of
-from ..evaluate.chosen import choose
 from ..evaluate.direct_calls import NoForm, form_of
 from ..tapes.row_blocks import block_kernel, rows_of_block
 from . import batch
 from .addressed_call import AddressedCall
 from .batch import Failure, Job, check_threads, raise_first, run_timed
 from .owner import KernelOwner, Owner
-from .row_arguments import RowArguments, Rows, row_arguments
-from .signature import completed, kind_of_rows
+from .row_arguments import RowArguments, Rows
 
 # Up to this many rows run at once before the time of a row is known.
 UNTIMED = 8
@@ -37,10 +34,6 @@ UNTIMED = 8
 # longer than this many seconds, as its operations fill the lanes already.
 WORTH_COMPILING, LONGEST_ROW = 0.5, 5e-6
 
-# The tape, arguments and argnums of a batch; None for values.
-At: TypeAlias = tuple[Owner, tuple[Tree, ...], Tree]
-
-
 class RowCalls:
     """Calls at rows, for arguments of certain types.
 
@@ -48,15 +41,22 @@ class RowCalls:
         call: the call of a row.
         types: of the arguments of a call; per_row: which have an entry for each row.
         row_seconds: the time of a row; infinite until some have been timed.
-        nested: nests the results.
         tape: of a CompiledTape, until it is decided whether rows are computed in blocks; else None.
+        nested: nests the results.
+        leaves_of: returns the arrays in the arguments of a batch; None if these have another form than before.
+        with_rows: the index of an array that has rows.
+        takes_out: there are no containers.
     """
 
     __slots__ = (
-        "_batch_seconds", "_inputs", "_lock", "_outputs", "_run", "call", "nested", "per_row", "row_seconds", "tape", "types",
+        "_batch_seconds", "_inputs", "_lock", "_outputs", "_run", "call", "leaves_of", "nested", "per_row", "row_seconds", "takes_out",
+        "tape", "types", "with_rows",
     )  # fmt: skip
 
     nested: Callable[[Sequence[np.ndarray]], Tree]
+    leaves_of: Callable[[tuple[Tree, ...]], tuple[Tree, ...] | None]
+    with_rows: int
+    takes_out: bool
 
     def __init__(self, call: AddressedCall, arguments: RowArguments, tape: KernelOwner | None = None) -> None:
         self.call, self.row_seconds = call, math.inf
@@ -71,11 +71,12 @@ class RowCalls:
         self.tape, self._batch_seconds, self._lock = tape if may_use_blocks else None, 0.0, new_lock()
 
     def run(
-        self, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, at: At, first: int = 0
+        self, tape: Owner, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, first: int = 0
     ) -> Sequence[np.ndarray] | None:
         """The results of all rows, in `outs` or new arrays; None if the arrays are of other types.
 
         Args:
+            tape: the target.
             first: the number in the batch of the first of these rows.
 
         Raises:
@@ -88,28 +89,28 @@ class RowCalls:
         if is_short and rows and (threads is None or (type(threads) is int and threads == 1)):
             code = self._run(*arrays, *targets, rows, 0)
             if code > 0:
-                raise_first([self._failure(code, at, first)])
+                raise_first([self._failure(code, tape, arrays, first)])
             row_seconds = (perf_counter() - started) / rows
         else:
-            job = self._job(arrays, targets, rows, at, first)
+            job = self._job(tape, arrays, targets, rows, first)
             code = job.check()
             failures = [] if code else run_timed(job, check_threads(threads))
             if failures:
                 raise_first(failures)
             row_seconds = job.row_seconds if rows and threads is None else row_seconds
         if code:
-            return self._run_copies(arrays, rows, outs, threads, at, first)
+            return self._run_copies(tape, arrays, rows, outs, threads, first)
         if self.call.asked == asked:
             self.row_seconds = row_seconds
         if self.tape is not None:
             self._use_blocks(self.tape, perf_counter() - started, arrays[0])
         return targets
 
-    def _job(self, arrays: Sequence[Tree], targets: Sequence[Operand], rows: int, at: At, first: int) -> Job:
-        return Job(self._run, [*arrays, *targets], rows, lambda code: self._failure(code, at, first))
+    def _job(self, tape: Owner, arrays: Sequence[Tree], targets: Sequence[Operand], rows: int, first: int) -> Job:
+        return Job(self._run, [*arrays, *targets], rows, lambda code: self._failure(code, tape, arrays, first))
 
     def _run_copies(
-        self, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, at: At, first: int
+        self, tape: Owner, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, first: int
     ) -> Sequence[np.ndarray] | None:
         """`run` with copies of arrays that the kernel cannot read, or else write to, as they are."""
         for array, (shape, dtype), (_, read), per_row in zip(arrays, self.types, self._inputs, self.per_row):
@@ -118,8 +119,8 @@ class RowCalls:
                 return None
         inputs = [np.require(a, dtype, ["C", "A"]) for a, (_, dtype) in zip(arrays, self._inputs)]
         if not all(map(is_, inputs, arrays)):
-            return self.run(inputs, rows, outs, threads, at, first)
-        found = None if outs is None else self.run(inputs, rows, None, threads, at, first)
+            return self.run(tape, inputs, rows, outs, threads, first)
+        found = None if outs is None else self.run(tape, inputs, rows, None, threads, first)
         if found is None or outs is None:
             raise_first([Failure(first, None)])  # another thread has changed an array's shape
         return put(self.in_own_types(found), outs)
@@ -128,12 +129,17 @@ class RowCalls:
         """Results of kernels, which compute float32 in float64."""
         return [a if a.dtype == dtype else a.astype(dtype) for a, (_, dtype) in zip(found, self.call.outputs)]
 
-    def _failure(self, code: int, at: At, first: int = 0) -> Failure:
+    def _failure(self, code: int, tape: Owner, arrays: Sequence[Tree], first: int) -> Failure:
         """The failure of a code of the builtin in this thread, where row 0 is that number of the batch."""
         row, low = divmod(code, 256)
         if code < 0:
             return Failure(first, None)  # another thread has changed an array's shape
-        return Failure(first + row, self.call.taken(low - 256 if low > 127 else low) or _again(*at, first + row))
+        try:
+            inputs = [np.asarray(a[row] if each else a, t.dtype)[()] for a, each, t in zip(arrays, self.per_row, self.call.inputs)]
+            self.call.again(low - 256 if low > 127 else low, tape, inputs)
+        except BaseException as raised:  # noqa: BLE001 -- it is handed to whoever raises it
+            return Failure(first + row, raised)
+        return Failure(first + row, None)
 
     def _use_blocks(self, tape: KernelOwner, seconds: float, points: np.ndarray) -> None:
         """Add the time of a batch; from a total that makes it worthwhile, several rows are computed at once."""
@@ -166,55 +172,19 @@ def put(found: Sequence[np.ndarray], outs: Sequence[Operand]) -> list[np.ndarray
     return list(outs)
 
 
-def _again(tape: Owner, args: tuple[Tree, ...], argnums: Tree, row: int) -> BaseException | None:
-    """Repeat the call at a row, and return its exception."""
-    arguments = row_arguments(args[0], args[1:])
-    try:
-        if hasattr(tape, "answer_kind"):
-            at_row = arguments.at(row)
-            tape.answer_kind(at_row, kind_of_rows(None if argnums is None else choose(tape, at_row, argnums).numbers), ())
-            return None
-        arrays = [a.array.astype(t.dtype) for a, t in zip(arguments, tape.tape.input_types)]
-        converted = [a._replace(array=array, given=array) for a, array in zip(arguments, arrays)]
-        at_row = completed(tape.tape, RowArguments(converted, arguments.trees, arguments.rows).at(row))
-        if argnums is None:
-            tape(*at_row)
-        else:
-            tape.value_and_gradient(*at_row, argnums=argnums)
-    except BaseException as raised:  # noqa: BLE001 -- it is handed to whoever raises it
-        return raised
-    return None
-
-
 # Known calls
-
-
-class KnownRows(NamedTuple):
-    """Batches of arguments of one form.
-
-    Attributes:
-        leaves_of: returns the arrays in the arguments; None if they have another form.
-        with_rows: the index of an array that has rows.
-        calls: runs the rows.
-        takes_out: there are no containers.
-    """
-
-    leaves_of: Callable[[tuple[Tree, ...]], tuple[Tree, ...] | None]
-    with_rows: int
-    calls: RowCalls
-    takes_out: bool
 
 
 def known_calls(tape: Owner, args: tuple[Tree, ...], argnums: Tree, has_out: bool) -> tuple[RowCalls, Sequence[Tree], int] | None:
     """The calls for a batch like one before, its arrays, and the number of rows, of which there are some."""
     native = tape._native
-    known = None if native is None else native.rows.get(_key(args, argnums))
-    leaves = None if known is None else known.leaves_of(args)
-    if known is None or leaves is None or (has_out and not known.takes_out):
+    calls = None if native is None else native.rows.get(_key(args, argnums))
+    leaves = None if calls is None else calls.leaves_of(args)
+    if calls is None or leaves is None or (has_out and not calls.takes_out):
         return None
-    one = leaves[known.with_rows]
+    one = leaves[calls.with_rows]
     rows = len(one) if type(one) is np.ndarray and one.ndim else 0
-    return (known.calls, leaves, rows) if rows else None
+    return (calls, leaves, rows) if rows else None
 
 
 def _key(args: tuple[Tree, ...], argnums: Tree) -> Hashable:
@@ -230,8 +200,9 @@ def remember(tape: Owner, args: tuple[Tree, ...], argnums: Tree, arguments: RowA
         forms = tuple(map(_form, trees, args))
     except (NoForm, TypeError):
         return
-    with_rows = next(k for k, a in enumerate(arguments) if a.per_row)
-    tape._native_side().rows[_key(args, argnums)] = KnownRows(leaves_of(forms), with_rows, calls, arguments.trees is None)
+    calls.leaves_of, calls.takes_out = leaves_of(forms), arguments.trees is None
+    calls.with_rows = calls.per_row.index(True)
+    tape._native_side().rows[_key(args, argnums)] = calls
 
 
 def _form(tree: TreeDef, given: Tree) -> TreeDef:

@@ -445,7 +445,7 @@ def test_one_thread_that_is_asked_for_may_answer_rows_in_blocks(monkeypatch):
     tape, X = td.compile(smooth, np.ones(3)), points(64)
     first = tape.batch(X, threads=1)
     (known,) = tape._native.rows.values()
-    assert known.calls.tape is None  # it is decided
+    assert known.tape is None  # it is decided
     for one, other in zip(first, tape.batch(X, threads=1)):
         assert one.tobytes() == other.tobytes()
 
