@@ -174,7 +174,7 @@ class CompiledTape(NativeCalls, Generic[Result]):
         if isinstance(answer, GuardFailure):
             raise self._guard_failed(answer)
         known = known_value(self.tape, answer[0])
-        self.direct_calls.remember(given.asked_for("value"), lambda: self._direct_kernel(None, args), known)
+        self.direct_calls.remember("value", given, lambda: self._direct_kernel(None, args), known)
         return answer[0]
 
     @property
@@ -268,7 +268,7 @@ class CompiledTape(NativeCalls, Generic[Result]):
         key = Operator(joint_tape, numbers) if is_alone else numbers
         kernel = lambda: self._direct_kernel(key, args)  # noqa: E731 -- its name is its use
         known = known_gradient(chosen, value, found, out, keep=not is_alone)
-        self.direct_calls.remember(asked.given.asked_for(GRADIENT if is_alone else VALUE_AND_GRADIENT), kernel, *known)
+        self.direct_calls.remember(GRADIENT if is_alone else VALUE_AND_GRADIENT, asked.given, kernel, *known)
         return (value, found) if keep else found
 
     def _direct_kernel(self, key: Key, args: Sequence[Tree]) -> DirectKernel:

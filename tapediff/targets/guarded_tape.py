@@ -250,7 +250,7 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         call, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
         self._use_fast_value(call, variant)
         known = known_value(variant.program.tape, value)
-        self.direct_calls.remember(given.asked_for("value"), lambda: self._direct.kernel(call, variant, None), known)
+        self.direct_calls.remember("value", given, lambda: self._direct.kernel(call, variant, None), known)
         return value
 
     def operate(
@@ -310,8 +310,8 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         if numbers == (0,) and variant.is_direct and call.extents is None and self._direct.answers(variant):
             self._use_fast_path(call, variant)
         found = out if out is not None else chosen.nested([g[()] if g.shape == () else g for g in gradients])
-        kernel, asked_for = lambda: self._direct.kernel(call, variant, numbers), asked.given.asked_for(VALUE_AND_GRADIENT)
-        self.direct_calls.remember(asked_for, kernel, *known_gradient(chosen, value, found, out))
+        kernel = lambda: self._direct.kernel(call, variant, numbers)  # noqa: E731 -- its name is its use
+        self.direct_calls.remember(VALUE_AND_GRADIENT, asked.given, kernel, *known_gradient(chosen, value, found, out))
         return (value, found) if keep else found
 
     def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Answer]:

@@ -62,71 +62,50 @@ class GuardValue(NamedTuple):
 Kernels: TypeAlias = Any
 
 
-class Result(NamedTuple):
-    """The result of a direct call.
+class CallForm(NamedTuple):
+    """One form of call: the arguments that go to a kernel, and how its outputs become the result.
 
     Attributes:
-        tree: its structure.
-        leaves: for each leaf the number of the kernel's output, and its conversion.
-    """
-
-    tree: TreeDef
-    leaves: tuple[tuple[int, str], ...]
-
-
-class Places(NamedTuple):
-    """Positions among the arguments of a direct call, in the kernel's order.
-
-    Attributes:
-        arguments: of the function.
-        vectors: tangents and cotangents.
-        options: not passed to the kernel.
-    """
-
-    arguments: tuple[int, ...]
-    vectors: tuple[int, ...] = ()
-    options: tuple[int, ...] = ()
-
-
-class KernelType(NamedTuple):
-    """A kernel's signature: arrays for `written` follow its inputs; if `returns_value`, the return value is its first output.
-
-    Attributes:
-        written: the shape, or the number of the input that has it, and the dtype of each.
-    """
-
-    written: tuple[tuple[tuple[int, ...] | int, np.dtype], ...]
-    returns_value: bool
-
-
-def direct_call(
-    kernel: Kernels, type_: KernelType, places: Places, forms: Sequence[TreeDef], out: TreeDef | None, result: Result,
-    guard: Callable[[tuple[Tree, ...]], Tree] | None = None,
-) -> Callable[[tuple[Tree, ...]], Tree]:  # fmt: skip
-    """Make a function of the tuple of arguments that calls a kernel. It returns None if an argument has another form or the kernel fails.
-
-    Args:
-        forms: the structure of each argument. Leaves go to the kernel, through the leaf's `keys` if that is a function.
+        run: the kernel. Arrays for `written` follow its inputs.
+        written: the shape, or the number of the input that has it, and the dtype of each array.
+        returns_value: the kernel's return value is its first output.
+        taken: position and structure of each argument, in the kernel's order: those of the function, tangents and cotangents, and options,
+            which have no leaves. Leaves go to the kernel, through the leaf's `keys` if that is a function.
+        count: how many are arguments of the function.
         out: the structure of one more argument, which holds arrays for the last outputs.
-        result: what it returns.
+        tree: the structure of the result; leaves: for each leaf the number of the kernel's output, and its conversion.
         guard: evaluates the user's guard. If the call fails after it, the value is returned as a GuardValue.
     """
+
+    run: Kernels
+    written: tuple[tuple[tuple[int, ...] | int, np.dtype], ...]
+    returns_value: bool
+    taken: tuple[tuple[int, TreeDef], ...]
+    count: int
+    out: TreeDef | None
+    tree: TreeDef
+    leaves: tuple[tuple[int, str], ...]
+    guard: Callable[[tuple[Tree, ...]], Tree] | None = None
+
+
+def direct_call(form: CallForm) -> Callable[[tuple[Tree, ...]], Tree]:
+    """Make a function of the tuple of arguments of a call. It returns None if an argument has another form or the kernel fails."""
     # Imported with the first kernel, so that `import tapediff` stays fast.
     from ...compiler.runtime.entries.new_arrays import maker_of
 
-    writer = _Writer(len(forms) + (out is not None))
+    writer = _Writer(len(form.taken) + (form.out is not None))
     names, inputs, into = writer.names, list[str](), list[str]()
-    for k in places.arguments:
-        writer.take(forms[k], names[k], inputs)
+    for k, structure in form.taken[: form.count]:
+        writer.take(structure, names[k], inputs)
     writer.keep_buffers_apart()
-    for k in (*places.vectors, *places.options):
-        writer.take(forms[k], names[k], inputs)
-    if out is not None:
-        writer.take(out, names[-1], into)
+    for k, structure in form.taken[form.count :]:
+        writer.take(structure, names[k], inputs)
+    if form.out is not None:
+        writer.take(form.out, names[-1], into)
     if len(into) > MOST_COMPARED:
         writer.lines.append(f"if {writer.constant(share_memory)}(({', '.join(into)})): return None")
-    fresh = type_.written[: len(type_.written) - len(into)]
-    outputs = [*(["status"] if type_.returns_value else []), *(f"o{k}" for k in range(len(fresh))), *into]
+    fresh = form.written[: len(form.written) - len(into)]
+    outputs = [*(["status"] if form.returns_value else []), *(f"o{k}" for k in range(len(fresh))), *into]
     new = [
         f"getattr({inputs[shape]}, 'shape', ())" if isinstance(shape, int) else writer.array_type(shape, dtype) for shape, dtype in fresh
     ]
@@ -134,12 +113,12 @@ def direct_call(
     fixed = [(shape, dtype) for shape, dtype in fresh if not isinstance(shape, int)]
     if len(fixed) == len(fresh) > 1:
         made = [f"({', '.join(f'o{k}' for k in range(len(fresh)))}) = {writer.constant(maker_of(fixed))}()"]
-    call = f"({', '.join([*inputs, *outputs[type_.returns_value :]])})"
-    expression = writer.result(result.tree, iter([(names[-1] if k == GIVEN else outputs[k], how) for k, how in result.leaves]))
-    status = _UNGUARDED if guard is None else _GUARDED
-    status = status.format(call=call, primals=f"({''.join(f'{names[k]}, ' for k in places.arguments)})")
+    call = f"({', '.join([*inputs, *outputs[form.returns_value :]])})"
+    expression = writer.result(form.tree, iter([(names[-1] if k == GIVEN else outputs[k], how) for k, how in form.leaves]))
+    status = _UNGUARDED if form.guard is None else _GUARDED
+    status = status.format(call=call, primals=f"({''.join(f'{names[k]}, ' for k, _ in form.taken[: form.count])})")
     lines = [*made, *status.split("\n"), f"return {expression}"]
-    return writer.function(lines, kernel, guard)
+    return writer.function(lines, form.run, form.guard)
 
 
 def call_under_guard(

@@ -23,11 +23,9 @@ from .call_code import (
     NUMPY_FLOAT,
     NUMPY_SCALAR,
     PYTHON_FLOAT,
+    CallForm,
     GuardValue,
     Kernels,
-    KernelType,
-    Places,
-    Result,
     direct_call,
 )
 from .fast_path import FIRST
@@ -35,6 +33,7 @@ from .fast_path import FIRST
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
     from .chosen import Chosen
+    from .request import Given
 
 # The verbs of gradients. A call of the second may serve the first, unless the first has its own kernel.
 GRADIENT, VALUE_AND_GRADIENT = "gradient", "value_and_gradient"
@@ -105,23 +104,6 @@ def known_gradient(
     return joined([KernelAnswer(ARRAY, (0,), (value,)), gradient]) if keep else gradient, (), into
 
 
-class AskedFor(NamedTuple):
-    """A call of a verb: the verb and its options, and how the target's arguments were given.
-
-    Attributes:
-        verb, argnums: the operator.
-        args: the arguments by position.
-        named: options, and arguments by name.
-        arguments: for each of the target's arguments, its position in the call, keyword arguments last; None if it was not given.
-    """
-
-    verb: Hashable
-    argnums: Tree
-    args: Sequence[Tree]
-    named: dict[str, Tree]
-    arguments: Sequence[int | None]
-
-
 class DirectCalls:
     """The direct calls of a target, by verb and options.
 
@@ -139,59 +121,47 @@ class DirectCalls:
         self.known: dict[Hashable, tuple[Callable[[tuple[Tree, ...]], Tree], ...]] = {}
 
     def remember(
-        self, asked: AskedFor, kernel: Callable[[], DirectKernel], answer: KernelAnswer,
+        self, verb: Hashable, given: Given, kernel: Callable[[], DirectKernel], answer: KernelAnswer,
         vectors: Sequence[tuple[TreeDef, Tree]] = (), out: tuple[TreeDef, Tree] | None = None,
     ) -> None:  # fmt: skip
         """Make the next calls of this form run the kernel directly.
 
         Args:
-            asked: the call.
+            verb, given: the call.
             kernel: returns the kernel that answered.
             answer: its result.
             vectors: tangents and cotangents, which follow the positional arguments, with the required structure.
             out: arrays for the last outputs, the last argument.
         """
         try:
-            key = key_of(self, asked.verb, asked.argnums, asked.named, out is not None)
+            key = key_of(self, verb, given.argnums, given.named, out is not None)
             calls = self.known.get(key, ())
-            specification = _specification(asked, kernel(), answer, vectors, out)
+            form = _form_of_call(given, kernel(), answer, vectors, out)
         except (NoForm, TypeError):
             return  # argnums may contain a list
-        if all(getattr(call, "specification", None) != specification for call in calls):
-            made = direct_call(*specification)
-            made.specification = specification  # type: ignore[attr-defined]  # a function made there
+        if all(getattr(call, "form", None) != form for call in calls):
+            made = direct_call(form)
+            made.form = form  # type: ignore[attr-defined]  # a function made there
             self.known[key] = (made, *calls)[:MOST_FORMS]
-            self.without_value |= asked.verb == GRADIENT
+            self.without_value |= verb == GRADIENT
 
 
-def _specification(
-    asked: AskedFor, found: DirectKernel, answer: KernelAnswer, vectors: Sequence[tuple[TreeDef, Tree]], out: tuple[TreeDef, Tree] | None
-) -> tuple[Tree, ...]:
-    """The arguments of direct_call."""
-    types = iter(found.kernel.tape.input_types[found.inputs :])
+def _form_of_call(
+    given: Given, found: DirectKernel, answer: KernelAnswer, vectors: Sequence[tuple[TreeDef, Tree]], out: tuple[TreeDef, Tree] | None
+) -> CallForm:
+    kernel, count, positions = found.kernel, len(given.args), given.positions
+    types = iter(kernel.tape.input_types[found.inputs :])
     moved = [form_of(tree, vector, leaf_forms(types, vector_leaf), is_exact=False) for tree, vector in vectors]
     into = None if out is None else form_of(*out, lambda _: ARRAY, is_exact=False)
-    ways = [way_out(leaf, number, found.kernel) for leaf, number in zip(answer.leaves, answer.numbers, strict=True)]
-    count = len(asked.args)
-    forms: list[TreeDef] = [ARRAY] * count + moved + [NOTHING] * len(asked.named)
-    # Keyword arguments follow the vectors.
-    arguments = [_at(k if k is None or k < count else k + len(moved)) for k in asked.arguments]
-    for k, form in zip(arguments, found.forms, strict=True):
-        forms[k] = form
-    options = [k for k in range(len(forms)) if k not in arguments and not count <= k < count + len(moved)]
-    values = dict(enumerate(asked.named.values(), count + len(moved)))
-    for k in options:
-        forms[k] = _option_form(values[k])
-    places = Places(tuple(arguments), tuple(range(count, count + len(moved))), tuple(options))
-    written = tuple((found.alike.get(k, t.shape), t.dtype) for k, t in enumerate(found.kernel.written_types))
-    result = Result(answer.tree, tuple(zip(answer.numbers, ways)))
-    return found.run, KernelType(written, found.kernel.returns_value), places, tuple(forms), into, result, found.guard
-
-
-def _at(position: int | None) -> int:
-    if position is None:
+    if None in positions:
         raise NoForm
-    return position
+    # Keyword arguments follow the vectors.
+    arguments = [k if k < count else k + len(moved) for k in positions if k is not None]
+    options = [(k, v) for k, v in enumerate(given.named.values(), count + len(moved)) if k not in arguments]
+    taken = [*zip(arguments, found.forms, strict=True), *enumerate(moved, count), *((k, _option_form(value)) for k, value in options)]
+    written = tuple((found.alike.get(k, t.shape), t.dtype) for k, t in enumerate(kernel.written_types))
+    leaves = tuple([(number, way_out(leaf, number, kernel)) for leaf, number in zip(answer.leaves, answer.numbers, strict=True)])
+    return CallForm(found.run, written, kernel.returns_value, tuple(taken), len(arguments), into, answer.tree, leaves, found.guard)
 
 
 def _option_form(value: Tree) -> TreeDef:

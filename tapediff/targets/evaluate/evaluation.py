@@ -62,7 +62,7 @@ class Evaluation:
         kernel = self.kernel
         if kernel is not None:
             calls: DirectCalls = asked.given.target.direct_calls  # pyright: ignore[reportAttributeAccessIssue]  # those with kernels have them
-            calls.remember(asked.given.asked_for(verb), lambda: kernel(is_of_one_path), answer, vectors, out)
+            calls.remember(verb, asked.given, lambda: kernel(is_of_one_path), answer, vectors, out)
         return answer.result()
 
     def delivered(self, results: Sequence[Operand], out: Out = None, several: bool = True) -> Tree:

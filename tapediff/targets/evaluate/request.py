@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -15,7 +15,6 @@ from ...ir.instruction import Operand, Target, Tree
 from ...recording.arguments.bind_call import positional
 from ...recording.arguments.flat_function import argument_names, by_position
 from .chosen import name_of
-from .direct_calls import AskedFor
 from .fast_path import FIRST, Argnums
 
 # The options of every operator besides argnums. They come among the keyword arguments, as each parameter more of an operator would
@@ -40,16 +39,15 @@ class Given(NamedTuple):
     named: dict[str, Tree]
     names: Sequence[str] = ()
 
-    def asked_for(self, verb: Hashable) -> AskedFor:
-        """Convert to the form for direct calls."""
-        arguments: Sequence[int | None] = range(len(self.args))
-        if self.names:
-            # Bound once more with placeholder objects, to see which parameter each one reaches.
-            by_position, by_name = [object() for _ in self.args], {name: object() for name in self.names}
-            places = {id(mark): k for k, mark in enumerate([*by_position, *(by_name.get(name) for name in self.named)])}
-            bound = _by_position(self.target, tuple(by_position), by_name)
-            arguments = [places.get(id(mark)) for mark in bound]
-        return AskedFor(verb, self.argnums, self.args, self.named, arguments)
+    @property
+    def positions(self) -> Sequence[int | None]:
+        """For each of the target's arguments, its position in the call, keyword arguments last; None if it was not given."""
+        if not self.names:
+            return range(len(self.args))
+        # Bound once more with placeholder objects, to see which parameter each one reaches.
+        by_position, by_name = [object() for _ in self.args], {name: object() for name in self.names}
+        places = {id(mark): k for k, mark in enumerate([*by_position, *(by_name.get(name) for name in self.named)])}
+        return [places.get(id(mark)) for mark in _by_position(self.target, tuple(by_position), by_name)]
 
 
 class Request(NamedTuple):

@@ -20,7 +20,6 @@ from ..evaluate.chosen import Chosen, choose, is_differentiable, leaves_like, na
 from ..evaluate.direct_calls import (
     FIRST,
     UNKNOWN,
-    AskedFor,
     DirectCalls,
     DirectKernel,
     KernelAnswer,
@@ -32,7 +31,7 @@ from ..evaluate.direct_calls import (
 from ..evaluate.evaluation import Evaluation, evaluate, fitting, results_tree
 from ..evaluate.fast_path import Argnums
 from ..evaluate.function_types import Result, X
-from ..evaluate.request import Request, function_of, requested
+from ..evaluate.request import Given, Request, function_of, requested
 from ..tapes import operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
 
@@ -284,8 +283,8 @@ class SecondHalf:
         else:
             answer = tangents_of(outputs, self._tape, count, 0)
         if self._kernel_of is not None and trees is not None:
-            kernel, asked = self._kernel_of(operator), AskedFor("", FIRST, (residuals,), {}, (0,))
-            self.direct_calls.remember(asked, lambda: _of_residuals(kernel, residuals), answer, list(zip(trees, vectors)))
+            kernel, call = self._kernel_of(operator), Given(self, (residuals,), FIRST, {})
+            self.direct_calls.remember("", call, lambda: _of_residuals(kernel, residuals), answer, list(zip(trees, vectors)))
         return answer.result()
 
     def _given(self, vectors: tuple[Tree, ...]) -> tuple[Sequence[TreeDef] | None, list[Operand]]:
