@@ -52,10 +52,8 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
         return value
 
     places = [(address_call.OWN_PLACE, 0) if k == own else (address_call.CONSTANT, k) for k in range(len(arrays))]
-    plan, addresses = address_call.plan_words(call.address, (0, 0), places), np.array([a.ctypes.data for a in arrays], np.int64)
-    data = np.array([plan.ctypes.data, addresses.ctypes.data, 0, 0], np.int64)
-    keeps = call, arrays, plan, addresses, data
-    return flat_builtin(int(data.ctypes.data), 0, keeps, with_gradient=False, handler=failed)
+    data = address_call.data_words(address_call.plan_words(call.address, (0, 0), places, call), address_call.constant_words(arrays))
+    return flat_builtin(data.address, 0, data, with_gradient=False, handler=failed)
 
 
 def _call(tape: Owner, args: Sequence[Tree], argnums: Argnums) -> tuple[Signature, AddressedCall, tuple[int, ...]]:

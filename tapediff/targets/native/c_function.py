@@ -13,6 +13,7 @@ from ...compiler.jit.toolchain import toolchain
 from ...compiler.runtime.call_frame import widened
 from ...compiler.runtime.callbacks import callback_address
 from ...compiler.runtime.entries import address_call, c_entry
+from ...compiler.runtime.entries.python_entry import Words
 from ...compiler.runtime.python_api import MOST_ARGUMENTS
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import chosen_arguments
@@ -28,11 +29,12 @@ from .signature import KINDS, Kind, Signature, of_call, of_tape
 
 
 class Plan:
-    """The plan that turns a flat call into one by addresses: the words of a PLAN.
+    """The plan that turns a flat call into one by addresses.
 
     Attributes:
         sizes: the numbers in x and out.
         signature: of the arguments.
+        words: for native code.
     """
 
     def __init__(self, call: AddressedCall, signature: Signature, is_gradient: bool) -> None:
@@ -50,27 +52,7 @@ class Plan:
             places.append((address_call.OWN_PLACE, 0) if is_own else (address_call.IN_OUT, 8 * m))
             m += 0 if is_own else type_.size
         self.sizes = n, m
-        self._words = address_call.plan_words(call.address, self.sizes, places)
-
-    @property
-    def address(self) -> int:
-        return int(self._words.ctypes.data)
-
-
-_IN_MEMORY: dict[bool, dict[str, Tree]] = {True: {"order": "C"}, False: {"requirements": "CA"}}
-
-
-class Constants:
-    """The constants in memory, and their addresses."""
-
-    def __init__(self, values: Sequence[Operand], types: Sequence[ValueType], *, copy: bool) -> None:
-        make = np.array if copy else np.require
-        self.arrays = [make(value, widened(type_).dtype, **_IN_MEMORY[copy]) for value, type_ in zip(values, types)]
-        self._words = np.array([a.ctypes.data for a in self.arrays] or [0], np.int64)
-
-    @property
-    def address(self) -> int:
-        return int(self._words.ctypes.data)
+        self.words = address_call.plan_words(call.address, self.sizes, places, call)
 
 
 class CFunction:
@@ -83,16 +65,13 @@ class CFunction:
         address: of the function.
     """
 
-    def __init__(self, kind: str, plan: Plan | None, errors: Errors, lazy: LazyPlans | None = None) -> None:
-        self.kind, self._plan, self._errors, self._lazy = kind, plan, errors, lazy
-        self._constants: list[Constants] = []
-        self._words = np.zeros(len(address_call.DATA.words()), np.int64)
+    def __init__(self, kind: str, plan: Plan | None, errors: Errors) -> None:
+        self.kind, self._plan, self._errors = kind, plan, errors
+        self._constants: list[Words] = []
+        self._words = address_call.data_words(None if plan is None else plan.words)
         if plan is not None:
-            self._words[address_call.PLAN_WORD] = plan.address
             signature = plan.signature
             self._use([v for v, is_constant in zip(signature.values, signature.is_constant) if is_constant])
-        if lazy is not None:
-            self._words[address_call.DATA_ID : address_call.DATA_CALLBACK + 1] = lazy.number, lazy.callback
 
     @property
     def address(self) -> int:
@@ -102,7 +81,7 @@ class CFunction:
     @property
     def user_data(self) -> int:
         """The last argument of the C function."""
-        return int(self._words.ctypes.data)
+        return self._words.address
 
     @property
     def sizes(self) -> tuple[int, int] | None:
@@ -148,7 +127,7 @@ class CFunction:
         if set(numbers) != found.keys():
             return False
         self._use([found[k] for k in numbers], copy=False)
-        return all(made is found[k] for k, made in zip(numbers, self._constants[-1].arrays) if isinstance(found[k], np.ndarray))
+        return all(made is found[k] for k, made in zip(numbers, self._constants[-1].keeps) if isinstance(found[k], np.ndarray))
 
     def with_constants(self, *constants: Tree) -> CFunction:
         """The same function with other constants, for concurrent calls: only `user_data` differs, and nothing is compiled."""
@@ -234,8 +213,11 @@ class CFunction:
 
     def _use(self, values: Sequence[Operand], *, copy: bool = True) -> None:
         """Make calls read these numbers."""
-        types = [t for t, c in zip(self._known_plan().signature.types, self._known_plan().signature.is_constant) if c]
-        made = Constants(values, types, copy=copy)
+        signature = self._known_plan().signature
+        dtypes = [widened(t).dtype for t, is_constant in zip(signature.types, signature.is_constant) if is_constant]
+        made = address_call.constant_words(
+            [np.array(v, dtype, order="C") if copy else np.require(v, dtype, "CA") for v, dtype in zip(values, dtypes)]
+        )
         # The old numbers stay for calls that are under way.
         self._constants = [*self._constants[-1:], made]
         self._words[address_call.CONSTANTS_WORD] = made.address
@@ -257,7 +239,7 @@ def c_function(tape: Owner, kind: str, args: Sequence[Tree], argnums: Argnums | 
         raise ArgumentMismatch("there is no such kind of C function", got=repr(kind), fix=f"one of {', '.join(KINDS)}")
     errors = tape._native_side().errors
     if hasattr(tape, "answer_kind"):
-        return CFunction(kind, guarded_plan(tape, kind, args, argnums), errors) if args else LazyPlans(tape, kind).function()
+        return CFunction(kind, guarded_plan(tape, kind, args, argnums), errors) if args else LazyFunction(tape, kind)
     signature = of_tape(tape.tape, args)
     chosen = _chosen(signature, kind, argnums, tape.name)
     wrt = tuple([k for k in inputs_of(tape.tape, chosen) if not signature.is_constant[k]])
@@ -269,7 +251,7 @@ def c_function(tape: Owner, kind: str, args: Sequence[Tree], argnums: Argnums | 
 def vector_function(tape: Owner, shape: tuple[int, ...] | None) -> CFunction:
     """The gradient of a GuardedTape by one vector; of that of the first call if `shape` is None."""
     if shape is None:
-        return LazyPlans(tape, "gradient", is_of_one_size=True).function()
+        return LazyFunction(tape, "gradient", is_of_one_size=True)
     return CFunction("gradient", Plan(*vector_call(tape, shape), is_gradient=True), tape._native_side().errors)
 
 
@@ -316,55 +298,44 @@ def _require_floats(signature: Signature, call: AddressedCall, others: Sequence[
 # A GuardedTape with unknown arguments
 
 
-class LazyPlans:
-    """The plans of the C function of a GuardedTape of one vector, by the sizes of x and out.
-
-    Attributes:
-        number: its id in native code.
-        callback: the address of the function through which native code asks for a plan.
+class LazyFunction(CFunction):
+    """The C function of a GuardedTape of one vector, whose plans are made by its calls: one for each pair of sizes of x and out.
 
     Args:
         is_of_one_size: calls of other sizes than the first are refused.
     """
 
     def __init__(self, tape: Owner, kind: str, *, is_of_one_size: bool = False) -> None:
-        self._tape, self._kind, self._errors, self._is_of_one_size = tape, kind, tape._native_side().errors, is_of_one_size
+        super().__init__(kind, None, tape._native_side().errors)
+        self._tape, self._is_of_one_size = tape, is_of_one_size
         self._plans: dict[tuple[int, int], Plan] = {}
-        self.number = toolchain.number(LazyPlans, self)
-        self.callback = callback_address(_plan_for, ("i64", "i64", "ptr", "i64", "ptr"), "i32")
+        number, callback = toolchain.number(LazyFunction, self), callback_address(_plan_for, ("i64", "i64", "ptr", "i64", "ptr"), "i32")
+        self._words[address_call.DATA_ID : address_call.DATA_CALLBACK + 1] = number, callback
 
-    def function(self) -> CFunction:
-        """The C function with these plans."""
-        return CFunction(self._kind, None, self._errors, self)
+    def plan_for(self, n: int, x: int, m: int, data: int) -> int:
+        """Store the plan for these sizes in the last argument of the C function. Called by native code."""
+        try:
+            plan = self._plans.get((n, m)) or self._plans.setdefault((n, m), self._new_plan(n, x, m))
+        except BaseException as raised:  # noqa: BLE001 -- kept for take_error
+            return keep_error(self._errors, raised)
+        ctypes.c_int64.from_address(data + 8 * address_call.PLAN_WORD).value = plan.words.address
+        return address_call.PLANNED
 
-    def plan(self, n: int, x: int, m: int) -> int:
-        """The address of the plan for these sizes; the plan may depend on the path at x."""
-        if (n, m) not in self._plans:
-            if self._is_of_one_size and self._plans:
+    def _new_plan(self, n: int, x: int, m: int) -> Plan:
+        """The plan for these sizes; it may depend on the path at x."""
+        if self._is_of_one_size:
+            if self._plans:
                 raise OtherResults("x has another size than in the first call", got=str(n))
-            of_vector = self._is_of_one_size and Plan(*vector_call(self._tape, (n,)), is_gradient=True)
-            self._plans[n, m] = of_vector or self._plan_at(n, x, m)
-        return self._plans[n, m].address
-
-    def _plan_at(self, n: int, x: int, m: int) -> Plan:
-        size = {"value": n, "gradient": n, "vjp": m}.get(self._kind, n // 2)
+            return Plan(*vector_call(self._tape, (n,)), is_gradient=True)
+        size = {"value": n, "gradient": n, "vjp": m}.get(self.kind, n // 2)
         point = copy_at(x, ValueType((min(size, n),), FLOAT64))
-        plan = guarded_plan(self._tape, self._kind, (point,), None)
+        plan = guarded_plan(self._tape, self.kind, (point,), None)
         if plan.sizes != (n, m):
             raise OtherResults("x and out have other sizes than arguments and results",
                                got=f"{(n, m)}, where the function has {plan.sizes}")  # fmt: skip
         return plan
 
-    def answer(self, n: int, x: int, m: int, data: int) -> int:
-        """Store the plan. Called by native code."""
-        try:
-            address = self.plan(n, x, m)
-        except BaseException as raised:  # noqa: BLE001 -- kept for take_error
-            return keep_error(self._errors, raised)
-        ctypes.c_int64.from_address(data + 8 * address_call.PLAN_WORD).value = address
-        return address_call.PLANNED
-
 
 def _plan_for(number: int, n: int, x: int, m: int, data: int) -> int:
-    """Called by native code; see LazyPlans.answer."""
-    return toolchain.numbered(LazyPlans, number).answer(n, x, m, data)
+    """Called by native code; see LazyFunction.plan_for."""
+    return toolchain.numbered(LazyFunction, number).plan_for(n, x, m, data)

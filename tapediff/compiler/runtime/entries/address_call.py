@@ -267,12 +267,23 @@ def python_builtin(call: int, inputs: Sequence[ValueType], outputs: Sequence[Val
     return entry.callable_for(entry.words(entry.state_words(AS_KERNEL.address, call, *types, returns_value=returns_value), keeps))
 
 
-def plan_words(call: int, sizes: tuple[int, int], places: Sequence[tuple[int, int]]) -> np.ndarray:
+def plan_words(call: int, sizes: tuple[int, int], places: Sequence[tuple[int, int]], keeps: object) -> entry.Words:
     """The words of a PLAN.
 
     Args:
         call: the address of a CALL.
         sizes: of x and out.
         places: of the inputs and outputs.
+        keeps: an object to keep alive.
     """
-    return np.array([call, *sizes, len(places), *chain(*places)], np.int64)
+    return entry.words([call, *sizes, len(places), *chain(*places)], keeps)
+
+
+def constant_words(arrays: Sequence[np.ndarray]) -> entry.Words:
+    """The addresses of a plan's constants."""
+    return entry.words([a.ctypes.data for a in arrays] or [0], arrays)
+
+
+def data_words(plan: entry.Words | None, constants: entry.Words | None = None) -> entry.Words:
+    """The words of DATA."""
+    return entry.words([0 if each is None else each.address for each in (plan, constants)] + [0, 0], (plan, constants))

@@ -117,12 +117,16 @@ def callable_for(state: np.ndarray) -> Callable[..., Operand]:
 
 
 class Words(np.ndarray):
-    """The words of a builtin, and the objects that own the addresses in them."""
+    """Words that native code reads, and the objects that own the addresses in them."""
 
     keeps: object
 
+    @property
+    def address(self) -> int:
+        return int(self.ctypes.data)
 
-def words(numbers: Sequence[int], keeps: object) -> Words:
+
+def words(numbers: Sequence[int], keeps: object = None) -> Words:
     made = np.array(numbers, np.int64).view(Words)
     made.keeps = keeps
     return made
