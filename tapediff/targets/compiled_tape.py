@@ -16,7 +16,6 @@ from ..functions.callees.callee import with_dear_sides
 from ..functions.callees.rolled_loop import rolled
 from ..functions.captured.environment_check import EnvironmentCheck, stale_error
 from ..ir.arguments import chosen_arguments
-from ..ir.containers import structured
 from ..ir.inputs import as_inputs
 from ..ir.instruction import FLOAT_SCALAR, Operand, Tree, is_tracked
 from ..ir.interpreter import GuardFailure, inline
@@ -39,7 +38,7 @@ from .evaluate.direct_calls import (
     known_gradient,
     leaf_forms,
 )
-from .evaluate.evaluation import Evaluation, check_last, fitting, known_value, replayed
+from .evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from .evaluate.fast_path import FIRST, unknown_yet
 from .evaluate.function_types import Result
 from .evaluate.like_function import like_tape
@@ -170,12 +169,9 @@ class CompiledTape(NativeCalls, Generic[Result]):
         inputs = as_inputs(self.tape, args)
         if any(map(is_tracked, inputs)):
             return self.tape.returned(inline(self.tape, inputs))
-        answer = self.attempt(None, inputs, None)
-        if isinstance(answer, GuardFailure):
-            raise self._guard_failed(answer)
-        known = known_value(self.tape, answer[0])
-        self.direct_calls.remember("value", given, lambda: self._direct_kernel(None, args), known)
-        return answer[0]
+        found = Evaluation(self.run_unguarded(None, inputs), self.tape, (), self.run_unguarded, self.kernel)
+        found.kernel = lambda _: self._direct_kernel(None, args)
+        return found.remember("value", Request(args, (), given), found.value())
 
     @property
     def source(self) -> str:
@@ -258,14 +254,12 @@ class CompiledTape(NativeCalls, Generic[Result]):
         into: Out = out if out is None or chosen.trees is None else chosen.flat(out, "out")
         check_out(into, [self.tape.input_types[k] for k in numbers], several)
         outs = None if into is None else (list(into) if several else [into])
-        answer = self._attempt_alone(numbers, inputs, outs) if is_alone else self.attempt(numbers, inputs, outs)
-        if isinstance(answer, GuardFailure):
-            raise self._guard_failed(answer)
-        value, gradients = answer
-        if numbers == (0,) and not keep and not is_alone:
-            self._fast_gradient = self._fast
-        found = out if out is not None else chosen.nested([np.asarray(g)[()] if np.shape(g) == () else g for g in gradients])
         key = Operator(joint_tape, numbers) if is_alone else numbers
+        outputs = self.run_unguarded(key, inputs, outs)
+        value, gradients = (None, outputs) if is_alone else (outputs[0], outputs[1:])
+        if numbers == (0,) and not keep and (not is_alone or self._is_plain(key)):
+            self._fast_gradient = self._checked(self.kernel(key).call) if is_alone else self._fast
+        found = out if out is not None else chosen.nested([np.asarray(g)[()] if np.shape(g) == () else g for g in gradients])
         kernel = lambda: self._direct_kernel(key, args)  # noqa: E731 -- its name is its use
         known = known_gradient(chosen, value, found, out, keep=not is_alone)
         self.direct_calls.remember(GRADIENT if is_alone else VALUE_AND_GRADIENT, asked.given, kernel, *known)
@@ -281,40 +275,11 @@ class CompiledTape(NativeCalls, Generic[Result]):
         call = kernel.call if self._check is None else self._check.calls.setdefault(key, self._checked(kernel.call))
         return DirectKernel(call, kernel, forms, len(self.tape.inputs))
 
-    def _attempt_alone(self, numbers: Numbers, inputs: Sequence[Operand], outs: Sequence[np.ndarray] | None) -> Tree:
-        """Like `attempt`, but gradients only, by a kernel that does not compute the value."""
-        operator = Operator(joint_tape, numbers)
-        outputs = self.run_operator(operator, inputs, outs)
-        if isinstance(outputs, GuardFailure):
-            return outputs
-        if numbers == (0,) and self._is_plain(operator):
-            self._fast_gradient = self._checked(self.kernel(operator).call)
-        return None, outputs
-
     def _is_plain(self, key: Key) -> bool:
         """True if a kernel takes the arguments, and returns the results, without conversion."""
         kernel = self.kernel(key)
         is_exact = all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape.output_types))
         return is_exact and self.tape.arguments is None and not self.tape.named_only
-
-    def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Operand], outs: Sequence[np.ndarray] | None) -> Tree:
-        """Run a kernel on inputs of exactly the recorded types, of any layout.
-
-        Args:
-            argnums: the arguments to differentiate by, or None for the value alone.
-            inputs: arrays or scalars of the recorded shapes and dtypes.
-            outs: checked arrays that receive the gradients on success, or None for fresh ones.
-
-        Returns:
-            (value, gradients), or the GuardFailure at the first guard that failed, with `outs` untouched.
-        """
-        outputs = run_kernel(self.kernel(argnums), inputs, None if argnums is None else outs)
-        if isinstance(outputs, GuardFailure):
-            return outputs
-        value, *gradients = outputs
-        if argnums is None:
-            return structured(self.tape.result, self.tape.returns_tuple, outputs), []
-        return value, gradients if outs is None else list(outs)
 
     def operate(
         self, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand], out: Out,
@@ -330,22 +295,27 @@ class CompiledTape(NativeCalls, Generic[Result]):
         given = [*inputs, *fitting(derived, len(inputs), vectors, self.tape.name)]
         if any(map(is_tracked, given)):
             return Evaluation(inline(derived, given), tape, argnums, replayed(self.tape))
-        outputs = self.run_operator(operator, given, out if several or out is None else [out])
-        if isinstance(outputs, GuardFailure):
-            raise self._guard_failed(outputs)
+        outputs = self.run_unguarded(operator, given, out if several or out is None else [out])
         found = Evaluation(outputs, tape, argnums, self.run_unguarded, self.kernel)
         found.kernel = lambda _: self._direct_kernel(operator, args)
         return found
 
-    def run_operator(self, operator: Operator, inputs: Sequence[Operand], outs: Out = None) -> list[Operand] | GuardFailure:
-        """Run an operator's kernel; return its outputs, the last ones also in `outs`, or the failure of a guard."""
-        return run_kernel(self.kernel(operator), inputs, outs)
+    def run_operator(self, key: Key, inputs: Sequence[Operand], outs: Out = None) -> list[Operand] | GuardFailure:
+        """Run a kernel on inputs of exactly the recorded types, of any layout.
 
-    def run_unguarded(self, operator: Operator, inputs: Sequence[Operand]) -> list[Operand]:
-        """Run at a point whose path is known to hold; recorded if an input is tracked."""
-        if any(map(is_tracked, inputs)):
-            return inline(operator.tape(self.tape), inputs)
-        outputs = self.run_operator(operator, inputs)
+        Args:
+            outs: checked arrays for the last outputs.
+
+        Returns:
+            All outputs, or the failure of a guard, with `outs` untouched.
+        """
+        return run_kernel(self.kernel(key), inputs, outs)
+
+    def run_unguarded(self, key: Key, inputs: Sequence[Operand], outs: Out = None) -> list[Operand]:
+        """Like `run_operator`, where the path is known to hold or GuardFailed is raised; recorded if an input is tracked."""
+        if isinstance(key, Operator) and any(map(is_tracked, inputs)):
+            return inline(key.tape(self.tape), inputs)
+        outputs = self.run_operator(key, inputs, outs)
         if isinstance(outputs, GuardFailure):
             raise self._guard_failed(outputs)
         return outputs

@@ -12,7 +12,7 @@ from ..errors import ArgumentMismatch
 from ..functions.captured.environment_check import EnvironmentCheck
 from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, UserFunction, ValueType, is_tracked
 from ..ir.interpreter import inline, run
-from ..ir.outputs import Out, check_out, deliver
+from ..ir.outputs import Out, as_number, check_out, deliver
 from ..ir.serialize import State
 from ..ir.tape import Tape
 from ..recording.arguments.bind_call import BoundCall, bind_call, positional
@@ -27,7 +27,7 @@ from .evaluate.direct_calls import (
     directly,
     known_gradient,
 )
-from .evaluate.evaluation import Evaluation, evaluate, known_value
+from .evaluate.evaluation import Evaluation, evaluate
 from .evaluate.fast_path import FIRST, unknown_yet
 from .evaluate.function_types import Result
 from .evaluate.like_function import like
@@ -43,7 +43,7 @@ from .guarded.policy import Policy
 from .guarded.record_path import PathRecorder
 from .guarded.state import guarded_state, in_this_process, restore_guarded
 from .guarded.tape_cache import TapeCache
-from .guarded.variant import Answer, Variant
+from .guarded.variant import Variant
 from .guarded_reports import GuardedReports
 from .operators.gradients import value_and_aux
 from .tapes.gradient_tape import gradient_tape
@@ -113,7 +113,7 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         backend: str = NATIVE, has_aux: bool = False, merge: bool = True,
         memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False,
     ) -> None:  # fmt: skip
-        if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "attempt"):
+        if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "run_unguarded"):
             raise ArgumentMismatch("td.GuardedTape takes the plain function, which it records itself",
                                    got=type(f).__name__, fix="td.GuardedTape(f)")  # fmt: skip
         if guard is not None and not callable(guard):
@@ -247,11 +247,11 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         if self._function.has_aux:
             return value_and_aux(self, args, given)
         call = self._function.call(args, (), () if guarded is None else (guarded.value,), with_sizes_as_data=self._policy.merge)
-        call, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
+        call, variant, found = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None))
         self._use_fast_value(call, variant)
-        known = known_value(variant.program.tape, value)
-        self.direct_calls.remember("value", given, lambda: self._direct.kernel(call, variant, None), known)
-        return value
+        found.kernel, known = lambda _: self._direct.kernel(call, variant, None), found.value()
+        known = known._replace(leaves=[*map(as_number, known.leaves[:1]), *known.leaves[1:]])
+        return found.remember("value", Request(args, (), given), known)
 
     def operate(
         self, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand], out: Out,
@@ -264,7 +264,7 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         call = self._function.call(args, argnums, with_sizes_as_data=self._policy.merge)
         if call.differentiates_sizes:
             call = self._function.again(call)
-        attempts = lambda call: self._dispatch.operate(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
+        attempts = lambda call: self._dispatch.attempt(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
         try:
             call, variant, found = self._dispatch.answer(call, attempts)
         except ShapeNeeded:
@@ -285,7 +285,7 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         self.refresh()
         if is_recorded(args):
             return record_nested(bind_call(self.f, args, (), has_aux=self._function.has_aux))
-        replays = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided)  # noqa: E731
+        replays = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, decided)  # noqa: E731
         call, variant, _ = self._dispatch.answer(self._function.call(args, ()), replays)
         if self._function.settles(variant.tape):
             call, variant, _ = self._dispatch.answer(self._function.again(call), replays)
@@ -314,11 +314,13 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         self.direct_calls.remember(VALUE_AND_GRADIENT, asked.given, kernel, *known_gradient(chosen, value, found, out))
         return (value, found) if keep else found
 
-    def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Answer]:
+    def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Tree]:
         def attempts(call: KeyedCall) -> Attempt:
-            return self._dispatch.attempt(call, call.bound.argnums, outs if call.extents is None else None)
+            return self._dispatch.attempt(call, call.bound.argnums, (), outs if call.extents is None else None)
 
-        call, variant, (value, gradients) = self._dispatch.answer(call, attempts)
+        call, variant, found = self._dispatch.answer(call, attempts)
+        value = found.delivered(found.outputs[:1], several=False)
+        gradients = found.delivered(found.outputs[1:], outs if call.extents is None else None)
         if call.bound.plain is not None:
             shapes = [call.bound.plain.inputs[k].shape for k in call.bound.argnums]
             gradients = deliver(list(map(cut, gradients, shapes)), outs, True)

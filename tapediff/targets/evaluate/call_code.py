@@ -71,7 +71,7 @@ class CallForm(NamedTuple):
         returns_value: the kernel's return value is its first output.
         taken: position and structure of each argument, in the kernel's order: those of the function, tangents and cotangents, and options,
             which have no leaves. Leaves go to the kernel, through the leaf's `keys` if that is a function.
-        count: how many are arguments of the function.
+        primals: how many are arguments of the function.
         out: the structure of one more argument, which holds arrays for the last outputs.
         tree: the structure of the result; leaves: for each leaf the number of the kernel's output, and its conversion.
         guard: evaluates the user's guard. If the call fails after it, the value is returned as a GuardValue.
@@ -81,7 +81,7 @@ class CallForm(NamedTuple):
     written: tuple[tuple[tuple[int, ...] | int, np.dtype], ...]
     returns_value: bool
     taken: tuple[tuple[int, TreeDef], ...]
-    count: int
+    primals: int
     out: TreeDef | None
     tree: TreeDef
     leaves: tuple[tuple[int, str], ...]
@@ -95,10 +95,10 @@ def direct_call(form: CallForm) -> Callable[[tuple[Tree, ...]], Tree]:
 
     writer = _Writer(len(form.taken) + (form.out is not None))
     names, inputs, into = writer.names, list[str](), list[str]()
-    for k, structure in form.taken[: form.count]:
+    for k, structure in form.taken[: form.primals]:
         writer.take(structure, names[k], inputs)
     writer.keep_buffers_apart()
-    for k, structure in form.taken[form.count :]:
+    for k, structure in form.taken[form.primals :]:
         writer.take(structure, names[k], inputs)
     if form.out is not None:
         writer.take(form.out, names[-1], into)
@@ -116,7 +116,7 @@ def direct_call(form: CallForm) -> Callable[[tuple[Tree, ...]], Tree]:
     call = f"({', '.join([*inputs, *outputs[form.returns_value :]])})"
     expression = writer.result(form.tree, iter([(names[-1] if k == GIVEN else outputs[k], how) for k, how in form.leaves]))
     status = _UNGUARDED if form.guard is None else _GUARDED
-    status = status.format(call=call, primals=f"({''.join(f'{names[k]}, ' for k, _ in form.taken[: form.count])})")
+    status = status.format(call=call, primals=f"({''.join(f'{names[k]}, ' for k, _ in form.taken[: form.primals])})")
     lines = [*made, *status.split("\n"), f"return {expression}"]
     return writer.function(lines, form.run, form.guard)
 

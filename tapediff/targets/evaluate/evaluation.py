@@ -5,7 +5,7 @@ Compiled targets run its kernel, others use NumPy. Within a recording, its instr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,13 +16,13 @@ from ...ir.inputs import as_inputs
 from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.interpreter import inline, run
 from ...ir.outputs import Out, as_number, check_out, deliver
-from ...ir.pytree import ARRAY, FirstEntries, TreeDef, has_first_entries, parts_of
+from ...ir.pytree import ARRAY, TreeDef
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import bind_call
 from ...recording.recorder import current_recorder
 from ..tapes.operator_tapes import Numbers, Operator
 from .call_code import GIVEN
-from .chosen import Chosen, inputs_of, leaves_like
+from .chosen import Chosen, inputs_of
 from .direct_calls import DirectCalls, DirectKernel, KernelAnswer, joined, tuple_of
 from .nested_recording import record_nested
 from .request import Request
@@ -106,28 +106,6 @@ def results_tree(tape: Tape, count: int) -> TreeDef:
     if not tape.returns_tuple:
         return ARRAY
     return tuple_of([ARRAY] * count) if tape.result is None else tape.result
-
-
-def known_value(tape: Tape, value: Tree) -> KernelAnswer:
-    """The nested results of a function, as those of a kernel."""
-    tree = results_tree(tape, tape.value_count)
-    if has_first_entries(tree):
-        leaves = list(_kernel_leaves(tree, value, iter(tape.output_types)))
-    else:
-        leaves = leaves_like(tree, value, "the result")
-    return KernelAnswer(tree, range(len(leaves)), leaves)
-
-
-def _kernel_leaves(tree: TreeDef, value: Tree, types: Iterator[ValueType]) -> Iterator[Tree]:
-    """The leaves of a result; of one whose shape is data, arrays of the dtypes that the kernel writes."""
-    if tree.kind is FirstEntries:
-        yield from [np.empty(0, next(types).dtype) for _ in tree.parts]
-    elif tree.kind is None:
-        next(types)
-        yield value
-    elif (found := parts_of(value)) is not None:
-        for part, inside in zip(tree.parts, found[2], strict=True):
-            yield from _kernel_leaves(part, inside, types)
 
 
 def replayed(tape: Tape) -> Run:

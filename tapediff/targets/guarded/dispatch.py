@@ -10,6 +10,7 @@ from ...ir.interpreter import GuardFailure
 from ...ir.outputs import Out
 from ...recording.arguments.int_arguments import IntNeeded
 from ...recording.arguments.size_arguments import SizeNeeded
+from ..compiled_tape import Key
 from ..evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from ..tapes.operator_tapes import Operator
 from .keyed_call import GuardedFunction, KeyedCall
@@ -18,13 +19,14 @@ from .record_path import FormChanged, Missed, PathRecorder
 from .report import unstable
 from .staleness import StalenessCheck
 from .tape_cache import TapeCache
-from .variant import NEW, ONCE, Answer, Variant
+from .variant import NEW, ONCE, Variant
 
 # After this many recordings, check whether paths recur: if hardly any does, further ones are compiled only when they recur.
 RECORDINGS_BEFORE_RARE = 4
 
-# attempt(variant, decided) returns the result, or the GuardFailure at a guard; the first `decided` guards hold.
-Attempt = Callable[[Variant, int], Answer]
+# attempt(variant, decided) returns an Evaluation, or the GuardFailure at a guard; the first `decided` guards hold. Other callers of
+# Dispatch.answer have functions with results of their own.
+Attempt = Callable[[Variant, int], Tree]
 
 
 class ShapeNeeded(Exception):
@@ -42,7 +44,7 @@ class Dispatch:
         self._function, self._policy, self._cache = function, policy, cache
         self._recorder, self._staleness = recorder, staleness
 
-    def answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Answer]:
+    def answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Tree]:
         """Follow a call to its result, with its ints as data unless a recording needs their values.
 
         Args:
@@ -64,7 +66,7 @@ class Dispatch:
         self._function.sizes.need(call.bound, needed)
         return found
 
-    def _answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Answer]:
+    def _answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Tree]:
         try:
             return call, *self._follow_forms(call, attempts)
         except IntNeeded:
@@ -75,24 +77,41 @@ class Dispatch:
         self._function.ints.specialised |= {*needed}
         return call, variant, answer
 
-    def attempt(self, call: KeyedCall, argnums: tuple[int, ...] | None, outs: Out) -> Attempt:
-        """A function that tries a tape: replayed with NumPy while it is new, then by its kernel."""
+    def attempt(self, call: KeyedCall, key: Key, vectors: Sequence[Operand] = (), out: Out = None, several: bool = True) -> Attempt:
+        """A function that tries a tape: replayed with NumPy while it is new, then by a kernel."""
 
-        def attempt(variant: Variant, decided: int) -> Answer:
+        def attempt(variant: Variant, decided: int) -> Evaluation | GuardFailure:
+            inputs, tape, given = call.bound.inputs, variant.program.tape, list[Operand]()
+            if isinstance(key, Operator) and self._function.settles(variant.tape):
+                raise ShapeNeeded
+            tape = key.function(tape) if isinstance(key, Operator) else tape.without_aux()
+            is_replayed = self._is_replayed(variant, call, decided)
+            if isinstance(is_replayed, GuardFailure):
+                return is_replayed
             try:
-                is_replayed = self._is_replayed(variant, call, decided)
-                if isinstance(is_replayed, GuardFailure):
-                    return is_replayed
-                if not is_replayed:
-                    return variant.attempt(argnums, call.bound.inputs, outs)
-                answer = variant.replay(argnums, call.bound.inputs, outs, decided)
+                if isinstance(key, Operator):
+                    derived, first = key.tape(tape), len(variant.program.tape.inputs)
+                    check_last(out, derived, several)
+                    given = fitting(derived, first, vectors, tape.name)
+                outs = out if several or out is None else [out]
+                if is_replayed:
+                    outputs = variant.replay(key, inputs, decided, given)
+                else:
+                    outputs = variant.compiled.run_operator(key, [*inputs, *variant.constants, *given], outs)
             except NonScalarOutput:
-                # A path without a gradient rejects only the points on it.
-                answer = variant.replay(None, call.bound.inputs, None, decided)
-                if type(answer) is not GuardFailure:
-                    raise
-            self._note_replay(variant, answer)
-            return answer
+                # A path without this derivative rejects only the points on it.
+                answer = variant.replay(None, inputs, decided)
+                if isinstance(answer, GuardFailure):
+                    return answer
+                raise
+            if isinstance(outputs, GuardFailure):
+                return outputs
+            wrt = key.wrt if isinstance(key, Operator) else key or ()
+            if not is_replayed:
+                return Evaluation(outputs, tape, wrt, variant.compiled.run_unguarded, variant.compiled.kernel)
+            variant.replays += 1
+            variant.rare = min(variant.rare, ONCE)
+            return Evaluation(outputs, tape, wrt, replayed(tape))
 
         return attempt
 
@@ -104,17 +123,11 @@ class Dispatch:
             return False
         if variant.rare == NEW:
             return True
-        found = variant.replay(None, call.bound.inputs, None, decided)
+        found = variant.replay(None, call.bound.inputs, decided)
         if type(found) is GuardFailure:
             return found
         variant.rare = 0  # the path recurs
         return False
-
-    @staticmethod
-    def _note_replay(variant: Variant, answer: Tree) -> None:
-        if type(answer) is not GuardFailure:
-            variant.replays += 1
-            variant.rare = min(variant.rare, ONCE)
 
     @property
     def _hardly_recur(self) -> bool:
@@ -125,37 +138,7 @@ class Dispatch:
         self._cache.note_native_uses()
         return self._cache.dropped_hits + sum(variant.hits for variant in self._cache.all()) <= recordings
 
-    def operate(self, call: KeyedCall, operator: Operator, vectors: Sequence[Operand], out: Out, several: bool) -> Attempt:
-        """A function that tries a tape for an operator and returns an Evaluation."""
-
-        def attempt(variant: Variant, decided: int) -> Evaluation | GuardFailure:
-            if self._function.settles(variant.tape):
-                raise ShapeNeeded
-            tape, inputs = operator.function(variant.program.tape), [*call.bound.inputs, *variant.constants]
-            is_replayed = self._is_replayed(variant, call, decided)
-            if isinstance(is_replayed, GuardFailure):
-                return is_replayed
-            try:
-                derived = operator.tape(tape)
-            except NonScalarOutput:
-                # A path without this derivative rejects only the points on it.
-                answer = variant.replay(None, call.bound.inputs, None, decided)
-                if type(answer) is GuardFailure:
-                    return answer
-                raise
-            check_last(out, derived, several)
-            given = [*inputs, *fitting(derived, len(inputs), vectors, tape.name)]
-            outputs = variant.operate(operator, given, out if several or out is None else [out], decided, is_replayed)
-            if isinstance(outputs, GuardFailure):
-                return outputs
-            if is_replayed:
-                self._note_replay(variant, outputs)
-                return Evaluation(outputs, tape, operator.wrt, replayed(tape))
-            return Evaluation(outputs, tape, operator.wrt, variant.compiled.run_unguarded, variant.compiled.kernel)
-
-        return attempt
-
-    def _follow_forms(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[Variant, Answer]:
+    def _follow_forms(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[Variant, Tree]:
         """Follow a call, and start over if the set of tracked arrays changes."""
         while True:
             try:
@@ -163,7 +146,7 @@ class Dispatch:
             except FormChanged:
                 continue
 
-    def _follow(self, call: KeyedCall, attempt: Attempt) -> tuple[Variant, Answer]:
+    def _follow(self, call: KeyedCall, attempt: Attempt) -> tuple[Variant, Tree]:
         """Try tapes, the most recent first, until one holds at this point; record a new one if none does.
 
         Every failed guard fixes one more outcome, as that tape computed it. If another tape contradicts a fixed outcome, the two

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from ...ir.containers import flatten_result
 from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ...ir.tape import Tape
 from ...recording.recorder import Recorder
@@ -86,7 +85,7 @@ class GuardedCalls(NativeCalls):
         """The tape of the path at a point, replayed with NumPy, so that nothing is compiled."""
         self.refresh()
         call = self.keyed(args, ())
-        attempts = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided)  # noqa: E731
+        attempts = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, decided)  # noqa: E731
         _, variant, _ = self._dispatch.answer(call, attempts)
         if self._function.settles(variant.tape):
             _, variant, _ = self._dispatch.answer(self._function.again(call), attempts)
@@ -105,14 +104,11 @@ class GuardedCalls(NativeCalls):
         """The tape that holds, and all outputs of its kernel for a kind of call."""
         self.refresh()
         call, key = self.keyed(args, kind.argnums, with_data=kind.with_data), kind.key
-        if isinstance(key, Operator):
-            _, variant, found = self._dispatch.answer(call, lambda call: self._dispatch.operate(call, key, vectors, None, True))
-            return variant, found.outputs
-        attempts = lambda call: self._dispatch.attempt(call, None if key is None else call.bound.argnums, None)  # noqa: E731
-        _, variant, (value, gradients) = self._dispatch.answer(call, attempts)
-        if self._function.settles(variant.tape):
-            _, variant, (value, gradients) = self._dispatch.answer(self._function.again(call), attempts)
-        return variant, flatten_result(value)[0] if key is None else [value, *gradients]
+        attempts = lambda call: self._dispatch.attempt(call, call.bound.argnums if type(key) is tuple else key, vectors)  # noqa: E731
+        _, variant, found = self._dispatch.answer(call, attempts)
+        if not isinstance(key, Operator) and self._function.settles(variant.tape):
+            _, variant, found = self._dispatch.answer(self._function.again(call), attempts)
+        return variant, found.outputs
 
     def _new_vector_function(self) -> CFunction:
         from ..native.c_function import vector_function

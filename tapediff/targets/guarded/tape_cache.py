@@ -89,7 +89,7 @@ class TapeCache:
         """The recorded tape whose path holds at this point by NumPy; records and counts nothing."""
         variant, decided = self.last_with(key), 0
         while variant is not None:
-            answer = variant.replay(None, inputs, None, decided)
+            answer = variant.replay(None, inputs, decided)
             if type(answer) is not GuardFailure:
                 return variant.tape
             decided = answer.ordinal + 1

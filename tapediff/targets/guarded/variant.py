@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from ...errors import GuardFailed
 from ...functions.callees.path_trie import PathEntry
-from ...ir.containers import structured
 from ...ir.instruction import FLOAT64, Operand, Tree
 from ...ir.interpreter import GuardFailure, run
-from ...ir.outputs import Out, as_number, deliver
 from ...ir.tape import Tape
-from ..compiled_tape import CompiledTape
+from ..compiled_tape import CompiledTape, Key
 from ..evaluate.shared_programs import Program
 from ..tapes.gradient_tape import gradient_tape_in_use
 from ..tapes.operator_tapes import Operator
 from .keyed_call import CallKey
 from .reason import Reason
-
-if TYPE_CHECKING:
-    pass
-
-
-# The result of a call on one path: a pair of value and gradients, or a list of outputs; a GuardFailure if the path does not hold.
-Answer: TypeAlias = Tree
-
 
 # States of tapes that are not compiled yet: before and after the first result.
 NEW, ONCE = 2, 1
@@ -91,25 +81,6 @@ class Variant(PathEntry):
     def replays(self, count: int) -> None:
         self.program.replays = count
 
-    def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Operand], outs: Out) -> Answer:
-        """CompiledTape.attempt on the call's inputs."""
-        return self.compiled.attempt(argnums, [*inputs, *self.constants], outs)
-
-    def operate(
-        self, operator: Operator, inputs: Sequence[Operand], outs: Out, decided: int, is_replayed: bool
-    ) -> list[Operand] | GuardFailure:
-        """The outputs of an operator's tape, by its kernel or with NumPy. For NumPy, the first `decided` guards hold.
-
-        Args:
-            inputs: of the call, the constants, and the operator's vectors.
-        """
-        if not is_replayed:
-            return self.compiled.run_operator(operator, inputs, outs)
-        try:
-            return run(operator.tape(self.program.tape), inputs, decided)
-        except GuardFailed as failure:
-            return GuardFailure(failure.ordinal, failure.outcome)
-
     def kernel_call(self, key: tuple[int, ...] | Operator | None) -> Callable[..., Tree]:
         """A kernel, called with the call's arguments, tangents or cotangents, and arrays for the results."""
         call, first = self.compiled.kernel(key).call, len(self.program.tape.inputs) - len(self.constants)
@@ -118,16 +89,18 @@ class Variant(PathEntry):
         constants = list(map(np.array, self.constants))
         return lambda *arrays: call(*arrays[:first], *constants, *arrays[first:])
 
-    def replay(self, argnums: tuple[int, ...] | None, inputs: Sequence[Operand], outs: Out, decided: int) -> Answer:
-        """CompiledTape.attempt with NumPy; the first `decided` guards hold and are not evaluated."""
-        tape = self.program.tape.without_aux()
-        if argnums is not None:
-            tape = gradient_tape_in_use(tape, argnums)
+    def replay(self, key: Key, inputs: Sequence[Operand], decided: int, vectors: Sequence[Operand] = ()) -> list[Operand] | GuardFailure:
+        """CompiledTape.run_operator with NumPy, on a call's inputs; the first `decided` guards hold and are not evaluated.
+
+        Args:
+            vectors: tangents or cotangents.
+        """
+        tape = self.program.tape
+        if isinstance(key, Operator):
+            tape = key.tape(tape)
+        else:
+            tape = tape.without_aux() if key is None else gradient_tape_in_use(tape, key)
         try:
-            outputs = run(tape, [*inputs, *self.constants], decided)
+            return run(tape, [*inputs, *self.constants, *vectors], decided)
         except GuardFailed as failure:
             return GuardFailure(failure.ordinal, failure.outcome)
-        if argnums is None:
-            values = deliver(outputs, None, True)
-            return structured(tape.result, tape.returns_tuple, [as_number(values[0]), *values[1:]] if values else values), ()
-        return as_number(deliver(outputs[:1], None, False)), deliver(outputs[1:], outs, True)

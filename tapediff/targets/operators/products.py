@@ -283,7 +283,7 @@ class SecondHalf:
         else:
             answer = tangents_of(outputs, self._tape, count, 0)
         if self._kernel_of is not None and trees is not None:
-            kernel, call = self._kernel_of(operator), Given(self, (residuals,), FIRST, {})
+            kernel, call = self._kernel_of(operator), Given(self, (residuals,), FIRST, {})  # pyright: ignore[reportArgumentType]  # no names
             self.direct_calls.remember("", call, lambda: _of_residuals(kernel, residuals), answer, list(zip(trees, vectors)))
         return answer.result()
 

@@ -158,7 +158,7 @@ def test_the_outcome_a_kernel_reported_is_not_put_to_numpy_again(monkeypatch):
     first = safe._cache.last
     on_the_full_path(safe)
     monkeypatch.setattr(
-        td.CompiledTape, "attempt", disagreeing(first.compiled, td.CompiledTape.attempt, GuardFailure(0, False))
+        td.CompiledTape, "run_operator", disagreeing(first.compiled, td.CompiledTape.run_operator, GuardFailure(0, False))
     )
     assert td.gradient(safe, A([2.0])) == [4.0]
     assert [v.outcomes for v in safe._cache.all()] == [(True,), (False,)]
@@ -181,8 +181,8 @@ def two_that_disagree(monkeypatch):
     td.gradient(safe, A([2.0]))
     low, high = safe._cache.all()
     on_the_full_path(safe)
-    monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(low.compiled, td.CompiledTape.attempt, GuardFailure(0, True)))
-    monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(high.compiled, td.CompiledTape.attempt, GuardFailure(0, False)))
+    monkeypatch.setattr(td.CompiledTape, "run_operator", disagreeing(low.compiled, td.CompiledTape.run_operator, GuardFailure(0, True)))
+    monkeypatch.setattr(td.CompiledTape, "run_operator", disagreeing(high.compiled, td.CompiledTape.run_operator, GuardFailure(0, False)))
     return safe
 
 

@@ -48,14 +48,12 @@ class DirectPaths:
         if not self.answers(variant):
             raise NoForm
         kernel, forms, count = variant.compiled.kernel(key), forms_of(call), len(variant.program.tape.inputs)
-        if self._function.guard is None:
-            found = DirectKernel(self._run(call, variant, key, alone=alone).run, kernel, forms, count)
-            if call.bound.plain is None:
-                return found
-            return sized(found, call, self._function.sizes.calls_like(call.bound.plain), key if type(key) is tuple else ())
-        if call.bound.plain is not None:
-            raise NoForm
-        return DirectKernel(self._under_guard(call, variant, key), kernel, forms, count, self._function.value_of_guard)
+        if self._function.guard is not None:
+            if call.bound.plain is not None:
+                raise NoForm
+            return DirectKernel(self._under_guard(call, variant, key), kernel, forms, count, self._function.value_of_guard)
+        found = DirectKernel(self._run(call, variant, key, alone=alone).run, kernel, forms, count)
+        return found if call.bound.plain is None else sized(found, call, self._function.sizes, key if type(key) is tuple else ())
 
     def answers(self, variant: Variant) -> bool:
         """True if the next calls may go straight to the kernels of this tape, and are not replayed."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....compiler.runtime.status import REFUSED
 from ....ir.instruction import FLOAT64, INT64, Tree
-from ....recording.arguments.size_arguments import Extents, SizesOfCalls, grown
+from ....recording.arguments.size_arguments import Extents, SizeArguments, SizesOfCalls, grown
 from ...evaluate.direct_calls import DirectKernel, NoForm
 from ..keyed_call import KeyedCall
 
@@ -58,7 +58,7 @@ class SizedRun:
         return status
 
 
-def sized(found: DirectKernel, call: KeyedCall, sizes: SizesOfCalls, numbers: Sequence[int]) -> DirectKernel:
+def sized(found: DirectKernel, call: KeyedCall, sizes: SizeArguments, numbers: Sequence[int]) -> DirectKernel:
     """A kernel of a tape for many sizes, called with the arrays of a call.
 
     Args:
@@ -76,7 +76,7 @@ def sized(found: DirectKernel, call: KeyedCall, sizes: SizesOfCalls, numbers: Se
     longer = tuple([(k, types[k].shape, number) for k, number in enumerate(numbers) if number in varying])
     if any(types[k].dtype != FLOAT64 for k, _, _ in longer):
         raise NoForm
-    run = SizedRun(found.run, extents, sizes, len(plain.inputs), kinds, len(types), longer)
+    run = SizedRun(found.run, extents, sizes.calls_like(plain), len(plain.inputs), kinds, len(types), longer)
     return found._replace(run=run, alike={k: number for k, _, number in longer})
 
 
