@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from .fast_path import unknown_yet
 
 # A CompiledTape or a GuardedTape.
 Owner: TypeAlias = Any
+# A native.c_function.CFunction.
+CFunction: TypeAlias = Any
 # A builtin of a vector and an array for the gradient; returns the value, a float, on success.
 Builtin: TypeAlias = Callable[..., object]
 
@@ -29,16 +31,6 @@ def _never(_: Sequence[Tree]) -> bool:
 
 
 NUMBERS = (float, int, str, bool, type(None), np.number, np.bool_)
-
-
-class _CFunction(Protocol):
-    """A native.c_function.CFunction."""
-
-    @property
-    def sizes(self) -> tuple[int, int] | None: ...
-    def share_constants(self, *args: Tree) -> bool: ...
-    def builtin(self, *, negate: bool = False) -> Builtin: ...
-    def take_own_error(self) -> BaseException | None: ...
 
 
 class FixedCalls:
@@ -91,12 +83,16 @@ class FixedCalls:
                 self._postponed = OFTEN  # native calls need a tape for these sizes
                 return
             tried.add((kind, x.size))
-            function = self._function(kind, x, args)
-            if function is not None:
+            try:
+                function = self._target.c_function(kind, x, *args)
+            except ArgumentMismatch:  # such as more arrays than native calls take
+                return
+            is_alike = function.sizes == (x.size, 1 if kind == "value" else x.size)
+            if is_alike and function.share_constants(x, *args):  # it reads the data in place
                 self._use(kind, x, args, function)
 
     @holding("_lock")
-    def _use(self, kind: str, x: np.ndarray, args: Sequence[Tree], function: _CFunction) -> None:
+    def _use(self, kind: str, x: np.ndarray, args: Sequence[Tree], function: CFunction) -> None:
         if args is not self._args:  # arguments were replaced meanwhile
             return
         self._errors, self._check = function, self._target.environment_check
@@ -106,15 +102,6 @@ class FixedCalls:
         else:
             self.size = x.size
             self.gradient, self.negative_gradient = checked(function.builtin()), checked(function.builtin(negate=True))
-
-    def _function(self, kind: str, x: np.ndarray, args: Sequence[Tree]) -> _CFunction | None:
-        """The C function, which reads the data in place."""
-        try:
-            function = self._target.c_function(kind, x, *args)
-        except ArgumentMismatch:  # such as more arrays than native calls take
-            return None
-        is_alike = function.sizes == (x.size, 1 if kind == "value" else x.size)
-        return function if is_alike and function.share_constants(x, *args) else None
 
     def raise_kept(self, status: object) -> None:
         """Raise the pending exception of a builtin, if its status says so. For any other status Python has to answer."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...compiler.runtime.entries import address_call
-from ...compiler.runtime.entries.flat_builtin import flat_builtin
 from ...compiler.runtime.status import REFUSED
 from ...errors import ArgumentMismatch
 from ...ir.arguments import unwrap
@@ -53,7 +52,7 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
 
     places = [(address_call.OWN_PLACE, 0) if k == own else (address_call.CONSTANT, k) for k in range(len(arrays))]
     data = address_call.data_words(address_call.plan_words(call.address, (0, 0), places, call), address_call.constant_words(arrays))
-    return flat_builtin(data.address, 0, data, with_gradient=False, handler=failed)
+    return address_call.flat_builtin(data.address, 0, data, with_gradient=False, handler=failed)
 
 
 def _call(tape: Owner, args: Sequence[Tree], argnums: Argnums) -> tuple[Signature, AddressedCall, tuple[int, ...]]:

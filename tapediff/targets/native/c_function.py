@@ -70,8 +70,7 @@ class CFunction:
         self._constants: list[Words] = []
         self._words = address_call.data_words(None if plan is None else plan.words)
         if plan is not None:
-            signature = plan.signature
-            self._use([v for v, is_constant in zip(signature.values, signature.is_constant) if is_constant])
+            self._use([plan.signature.values[k] for k in plan.signature.constants])
 
     @property
     def address(self) -> int:
@@ -120,14 +119,13 @@ class CFunction:
         Args:
             args: those of the call that the function was made from.
         """
-        signature, found = self._known_plan().signature, dict[int, Operand]()
-        for k in signature.constant_arguments:
-            found |= zip(signature.in_arguments[k], signature.inputs_in(k, args[k]))
-        numbers = [k for k, is_constant in enumerate(signature.is_constant) if is_constant]
-        if set(numbers) != found.keys():
+        signature = self._known_plan().signature
+        found = signature.inputs_among(signature.constant_arguments, [args[k] for k in signature.constant_arguments])
+        if found.keys() != {*signature.constants}:
             return False
-        self._use([found[k] for k in numbers], copy=False)
-        return all(made is found[k] for k, made in zip(numbers, self._constants[-1].keeps) if isinstance(found[k], np.ndarray))
+        given = [found[k] for k in signature.constants]
+        self._use(given, copy=False)
+        return all(made is each for each, made in zip(given, self._constants[-1].keeps) if isinstance(each, np.ndarray))
 
     def with_constants(self, *constants: Tree) -> CFunction:
         """The same function with other constants, for concurrent calls: only `user_data` differs, and nothing is compiled."""
@@ -142,17 +140,14 @@ class CFunction:
         Args:
             args: as in a call, with or without constants.
         """
-        plan = self._known_plan()
-        active = plan.signature.active_arguments
+        signature = self._known_plan().signature
+        active = signature.active_arguments
         if len(args) != len(active):
             args = tuple(args[k] for k in active if k < len(args))
         if len(args) != len(active):
             raise ArgumentMismatch("another number of arguments", got=f"{len(active)} wanted, {len(args)} given")
-        found: list[np.ndarray] = []
-        for k, value in zip(active, args):
-            for number, part in zip(plan.signature.in_arguments[k], plan.signature.inputs_in(k, value)):
-                if not plan.signature.is_constant[number]:
-                    found.append(np.ravel(_fitted(part, plan.call.inputs[number])))
+        parts = signature.inputs_among(active, args)
+        found = [np.ravel(_fitted(part, signature.types[k])) for k, part in parts.items() if not signature.is_constant[k]]
         return np.concatenate(found) if found else np.empty(0)
 
     def unravel(self, x: np.ndarray) -> Tree:
@@ -162,15 +157,12 @@ class CFunction:
             The argument, or a tuple of several; without constants, except for those inside a container.
         """
         signature = self._known_plan().signature
-        x, inputs, start = np.asarray(x, np.float64), [], 0
-        size = sum(value.size for value, is_constant in zip(signature.values, signature.is_constant) if not is_constant)
-        if x.shape != (size,):
-            raise ShapeMismatch("x has another size than the arguments", got=f"{x.shape} for {(size,)}")
-        for value, is_constant in zip(signature.values, signature.is_constant):
-            stop = start if is_constant else start + value.size
-            inputs.append(value[()] if is_constant else x[start:stop].reshape(value.shape)[()])
-            start = stop
-        args = signature.arguments(inputs)
+        x, flags = np.asarray(x, np.float64), signature.is_constant
+        sizes = [value.size for value, is_constant in zip(signature.values, flags) if not is_constant]
+        if x.shape != (sum(sizes),):
+            raise ShapeMismatch("x has another size than the arguments", got=f"{x.shape} for {(sum(sizes),)}")
+        parts = iter(np.split(x, np.cumsum(sizes)))
+        args = signature.arguments([(v if c else next(parts).reshape(v.shape))[()] for v, c in zip(signature.values, flags)])
         found = [args[k] for k in signature.active_arguments]
         return found[0] if len(found) == 1 else tuple(found)
 
@@ -181,15 +173,13 @@ class CFunction:
         return numba_function(self, self.address, self.user_data, self.kind == "gradient", status)
 
     def builtin(self, *, negate: bool = False) -> Callable[[np.ndarray], Operand] | Callable[[np.ndarray, np.ndarray], Operand]:
-        """A builtin that takes a vector x, for a gradient also an array for it; see compiler.runtime.entries.flat_builtin.
+        """A builtin that takes a vector x, for a gradient also an array for it; see compiler.runtime.entries.address_call.
 
         Args:
             negate: return minus the value, and minus the gradient.
         """
-        from ...compiler.runtime.entries.flat_builtin import flat_builtin
-
         size, is_gradient = self._known_plan().sizes[0], self.kind == "gradient"
-        return flat_builtin(self.user_data, size, self, with_gradient=is_gradient, negate=negate)
+        return address_call.flat_builtin(self.user_data, size, self, with_gradient=is_gradient, negate=negate)
 
     def __reduce__(self) -> NoReturn:
         raise ArgumentMismatch("a C function cannot be copied or pickled, as it is an address in this process",
@@ -202,21 +192,19 @@ class CFunction:
 
     def _fitted(self, constants: Sequence[Operand]) -> list[np.ndarray]:
         """Convert the constants to the recorded types; those inside other containers stay as they are."""
-        plan = self._known_plan()
-        signature, places = plan.signature, plan.signature.constant_arguments
+        signature = self._known_plan().signature
+        places = signature.constant_arguments
         if len(constants) != len(places):
             raise ArgumentMismatch("another number of constants", got=f"{len(places)} wanted, {len(constants)} given")
-        values = dict(enumerate(signature.values))
-        for k, constant in zip(places, constants):
-            values |= zip(signature.in_arguments[k], signature.inputs_in(k, constant))
-        return [_fitted(values[k], type_) for k, type_ in enumerate(signature.types) if signature.is_constant[k]]
+        values = dict(enumerate(signature.values)) | signature.inputs_among(places, constants)
+        return [_fitted(values[k], signature.types[k]) for k in signature.constants]
 
     def _use(self, values: Sequence[Operand], *, copy: bool = True) -> None:
         """Make calls read these numbers."""
         signature = self._known_plan().signature
-        dtypes = [widened(t).dtype for t, is_constant in zip(signature.types, signature.is_constant) if is_constant]
+        dtypes = [widened(signature.types[k]).dtype for k in signature.constants]
         made = address_call.constant_words(
-            [np.array(v, dtype, order="C") if copy else np.require(v, dtype, "CA") for v, dtype in zip(values, dtypes)]
+            [np.array(v, dtype, order="C") if copy else np.require(v, dtype, ["C", "A"]) for v, dtype in zip(values, dtypes)]
         )
         # The old numbers stay for calls that are under way.
         self._constants = [*self._constants[-1:], made]

@@ -108,6 +108,11 @@ class Signature:
         """The arguments that hold something other than constants."""
         return tuple([k for k, inputs in enumerate(self.in_arguments) if not all(self.is_constant[i] for i in inputs)])
 
+    @property
+    def constants(self) -> Numbers:
+        """The inputs that are data."""
+        return tuple([k for k, is_constant in enumerate(self.is_constant) if is_constant])
+
     def arguments(self, values: Iterable[Operand]) -> list[Operand]:
         """The arguments of a call with these inputs."""
         leaves = list(self.leaves)
@@ -117,6 +122,10 @@ class Signature:
         if self.trees is None:
             return leaves
         return nested(self.trees, leaves)
+
+    def inputs_among(self, arguments: Numbers, values: Sequence[Tree]) -> dict[int, Operand]:
+        """The inputs in values for these arguments, by number."""
+        return {number: part for k, value in zip(arguments, values) for number, part in zip(self.in_arguments[k], self.inputs_in(k, value))}
 
     def inputs_in(self, argument: int, value: Operand) -> list[Operand]:
         """The arrays in a value for an argument.

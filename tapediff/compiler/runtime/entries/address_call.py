@@ -4,10 +4,13 @@
     i32 tapediff_flat(i64 n, const double* x, i64 m, double* out, void* data)
     i32 tapediff_flat_gradient(i64 size, const double* x, double* gradient, double* value, void* data)
 
-The others call the first one. It runs one kernel, or the dispatch loop of callees on a table whose variants are the kernels of a
+    value = builtin(x)                  value = builtin(x, gradient)                value = builtin()
+
+The others call the first one, which runs one kernel, or the dispatch loop of callees on a table whose variants are the kernels of a
 GuardedTape's paths, each in an adapter to a loop kernel of one iteration. The flat functions take all arguments concatenated in x, and
 return all results concatenated in `out`; a plan has the place of each, and constants have their own addresses. Nothing is written on
-failure.
+failure. The builtins run the plan of a flat function from Python: of one vector, value, or value and gradient; or of nothing, all else
+fixed. Such a call costs the same as python_entry with as many arrays.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from itertools import chain
 
 import numpy as np
 
-from ....ir.instruction import FLOAT_SCALAR, Operand, ValueType
+from ....ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, ValueType
 from ...jit.shared_function import SharedFunction
 from ...llvm.builder import Function, external, module_text
 from ...llvm.memory import Array, Layout, Location, Struct
@@ -242,6 +245,36 @@ def _as_kernel() -> str:
     return module_text(f)
 
 
+# Builtins of a flat function
+
+# Replaces a kernel's constants: the size of the gradient, 0 without one; the last argument of the C function; whether to negate.
+FIXED = Layout.of_words(size=I64, data=PTR, is_negated=I64)
+
+
+def _fixed_call() -> str:
+    """A kernel's interface, for the entry, which checks the arguments."""
+    f = Function("tapediff_fixed_call", I32, inputs=PTR, outputs=PTR, state=PTR, report=PTR)
+    inputs, outputs = (Array(p, PTR) for p in f.parameters[:2])
+    state = entry.ENTRY_STATE.at(f.parameters[2])
+    fixed = FIXED.at(state["constants"])
+    size, data, out = fixed["size"], DATA.at(fixed["data"]), f.variable(PTR, outputs[0])
+    plan = PLAN.at(data["plan"])
+    with f.if_(size > 0):
+        out.value = outputs[1]
+    run = lambda: run_plan(f, plan, data, inputs[0], out.value, outputs[0])  # noqa: E731 -- its name is its use
+    code = call_without_lock(f, CALL.at(plan["call"])["releases_gil"], run)
+    with f.if_((code == 0) & (fixed["is_negated"] != 0)):
+        _negate(Location(outputs[0], F64))
+        with f.loop(0, size) as k:
+            _negate(Array(out.value, F64).at(k))
+    f.return_(select((code == 0) | ~state["handler"].is_null(), code, KEPT))
+    return module_text(f)
+
+
+def _negate(number: Location) -> None:
+    number.value = -number.value
+
+
 RUN = SharedFunction("tapediff_call", _call, lambda: {RUN_DECIDED.name: RUN_DECIDED.address})
 ADAPTER = SharedFunction("tapediff_addressed_path", _path)
 
@@ -253,6 +286,7 @@ def _calls_it() -> dict[str, int]:
 AS_KERNEL = SharedFunction("tapediff_call_as_kernel", _as_kernel, _calls_it)
 FLAT = SharedFunction("tapediff_flat", _flat, _calls_it)
 FLAT_GRADIENT = SharedFunction("tapediff_flat_gradient", _flat_gradient, _calls_it)
+_FIXED_CALL = SharedFunction("tapediff_fixed_call", _fixed_call, _calls_it)
 
 
 def python_builtin(call: int, inputs: Sequence[ValueType], outputs: Sequence[ValueType], keeps: object) -> Callable[..., Operand]:
@@ -287,3 +321,21 @@ def constant_words(arrays: Sequence[np.ndarray]) -> entry.Words:
 def data_words(plan: entry.Words | None, constants: entry.Words | None = None) -> entry.Words:
     """The words of DATA."""
     return entry.words([0 if each is None else each.address for each in (plan, constants)] + [0, 0], (plan, constants))
+
+
+def flat_builtin(
+    data: int, size: int, keeps: object, *, with_gradient: bool, negate: bool = False, handler: Callable[[int], Operand] | None = None
+) -> Callable[..., Operand]:
+    """A builtin of a vector, and an array for the gradient. Returns the value, a float; else an int, KEPT if an exception is pending.
+
+    Args:
+        data: the last argument of the C function, with a plan.
+        size: of the vector; 0 for a builtin without arguments.
+        keeps: objects that keep it alive.
+        handler: called with the code of a failure, REFUSED for other arguments; its result is returned.
+    """
+    fixed, vectors = np.array([size * with_gradient, data, negate], np.int64), [ValueType((size,), FLOAT64)] * (size > 0)
+    state = entry.state_words(
+        _FIXED_CALL.address, fixed.ctypes.data, vectors, vectors * with_gradient, returns_value=True, handler=handler
+    )  # fmt: skip
+    return entry.callable_for(entry.words(state, (fixed, keeps, handler)))

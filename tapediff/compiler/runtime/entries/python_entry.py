@@ -14,6 +14,7 @@ import sysconfig
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -119,7 +120,7 @@ def callable_for(state: np.ndarray) -> Callable[..., Operand]:
 class Words(np.ndarray):
     """Words that native code reads, and the objects that own the addresses in them."""
 
-    keeps: object
+    keeps: Any
 
     @property
     def address(self) -> int:
