@@ -51,7 +51,7 @@ class GuardedCalls(NativeCalls):
         is_one_array = len(types) == 1 and types[0].dtype == FLOAT64
         if not (is_one_array and variant.is_direct and self.may_run_natively(variant)):
             return None
-        from ..native.paths_call import vector_call
+        from ..native.paths import vector_call
 
         call = vector_call(self, types[0].shape)[0]
         call.learn(variant)

@@ -1,4 +1,4 @@
-"""Calls by the addresses of inputs and outputs; here those of a CompiledTape's kernel, in paths_call.py those of a GuardedTape.
+"""Calls by the addresses of inputs and outputs; here those of a CompiledTape's kernel, in paths.py those of a GuardedTape.
 
 C functions, bound calls, batches and a GuardedTape's calls from Python use these; see compiler.runtime.entries.address_call.
 """

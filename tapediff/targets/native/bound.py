@@ -18,7 +18,7 @@ from ..evaluate.fast_path import Argnums
 from ..evaluate.request import beside_outputs
 from .addressed_call import compiled_call
 from .owner import Owner
-from .paths_call import paths_call, vector_call
+from .paths import paths_call, vector_call
 from .signature import Kind, Signature, completed, of_call, of_tape
 
 if TYPE_CHECKING:

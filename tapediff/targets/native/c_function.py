@@ -24,7 +24,7 @@ from ..evaluate.request import beside_outputs
 from .addressed_call import AddressedCall, compiled_call, copy_at, floated
 from .errors import Errors, OtherResults, keep_error
 from .owner import Owner
-from .paths_call import paths_call, vector_call
+from .paths import paths_call, vector_call
 from .signature import KINDS, Kind, Signature, of_call, of_tape
 
 

@@ -21,7 +21,7 @@ from .addressed_call import compiled_call
 from .batch import Failure, check_threads, raise_first
 from .errors import OtherResults
 from .owner import Owner
-from .paths_call import Result, paths_call, result_of
+from .paths import Result, paths_call, result_of
 from .row_arguments import RowArguments, require_fit, row_arguments
 from .row_calls import RowCalls, known_calls, put, remember
 from .signature import kind_of_rows, of_call

@@ -10,11 +10,8 @@ import numpy as np
 
 from ...functions.callees.path_trie import Fork
 from ...ir.instruction import Operand, Outcome, Tree
-from ...ir.tape import Tape
 
 if TYPE_CHECKING:
-    from ...compiler.kernel import Kernel
-    from ..tapes.operator_tapes import Operator
     from .signature import Kind
 
 
@@ -64,25 +61,8 @@ class KeptPaths(Protocol):
 
 # A CompiledPath of the owner's own class.
 Path: TypeAlias = Any
-# A CompiledTape (a KernelOwner) or a GuardedTape (a PathsOwner), told apart by their methods.
+# A CompiledTape, or a GuardedTape, which is a PathsOwner; told apart by their methods.
 Owner: TypeAlias = Any
-
-
-class KernelOwner(Protocol):
-    """A tape with kernels of value and gradients by any arguments: a CompiledTape."""
-
-    memory: int | None
-    threads: int
-    seconds: float
-
-    @property
-    def tape(self) -> Tape: ...
-
-    def kernel(self, argnums: tuple[int, ...] | Operator | None, /) -> Kernel: ...
-
-    def __call__(self, *args: Tree) -> Tree: ...
-
-    def value_and_gradient(self, *args: Tree, argnums: object) -> tuple[Tree, Tree]: ...
 
 
 class PathsOwner(Protocol):
@@ -107,12 +87,4 @@ class PathsOwner(Protocol):
 
     def answer_kind(self, args: Sequence[Tree], kind: Kind, vectors: Sequence[Operand]) -> tuple[Path, list[Operand]]:
         """The path taken, and all outputs of the kernel for a kind of call."""
-        ...
-
-    def keyed(self, args: Sequence[Tree], argnums: tuple[int, ...], *, with_data: bool = False) -> Tree:
-        """The key of a call from native code: a KeyedCall."""
-        ...
-
-    def likely_at(self, args: Sequence[Tree]) -> Tape:
-        """A tape for arguments of these types, on any path."""
         ...

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import ctypes
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...compiler.runtime.call_frame import ONCE, Frame, widened
-from ...compiler.runtime.callees.dispatch_loop import CALLBACK, CURRENT
+from ...compiler.runtime.call_frame import ONCE, Frame, input_word, widened
+from ...compiler.runtime.callbacks import take_pending
+from ...compiler.runtime.callees.dispatch_loop import CALLBACK, CURRENT, DONE
 from ...compiler.runtime.callees.dispatch_table import DispatchTable, NativeVariant
 from ...compiler.runtime.entries import address_call, python_entry
 from ...compiler.runtime.python_api import MOST_ARGUMENTS
-from ...compiler.runtime.status import FAILURE
-from ...ir.instruction import FLOAT_SCALAR, Outcome, ValueType
-from .addressed_call import AddressedCall
-from .errors import Errors
+from ...compiler.runtime.status import AGAIN, FAILURE, RECURSION
+from ...errors import StaleTape
+from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Outcome, ValueType
+from ...ir.pytree import TreeDef
+from ...ir.tape import Tape
+from .addressed_call import AddressedCall, copy_at
+from .errors import OtherResults, lost_error
+from .signature import Kind, Signature
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
-    from .owner import CompiledPath, KeptPaths
+    from .owner import CompiledPath, KeptPaths, Owner, PathsOwner
+
+# The structure of a function's results.
+Result: TypeAlias = tuple[bool, TreeDef | None]
+
+
+def result_of(tape: Tape) -> Result:
+    return tape.returns_tuple, tape.result
 
 
 class Path:
@@ -39,6 +52,37 @@ class Path:
         self._keeps = keeps
 
 
+class Asked(NamedTuple):
+    """The form of calls from native code, by which a GuardedTape answers those that no known path does.
+
+    Attributes:
+        owner: the GuardedTape.
+        signature, kind: of the calls.
+        result: the `result_of` the tapes of all its paths, if these have to agree.
+        reads: a key of what the function read when the address was taken.
+    """
+
+    owner: PathsOwner
+    signature: Signature
+    kind: Kind
+    result: Result | None
+    reads: Hashable
+
+    def answered(self, inputs: Sequence[Operand]) -> tuple[CompiledPath, list[Operand]]:
+        """The path that holds, and its results.
+
+        Raises:
+            StaleTape: a path would be recorded, but the environment has changed since the address was taken.
+        """
+        if self.owner.reads != self.reads:
+            raise StaleTape(
+                f"{self.owner.name} takes a path that has no tape yet, and what it reads has changed since the call was bound, or its "
+                "address taken", at="", got="a path that was not recorded before", fix="bind it again, or take the address again",
+            )  # fmt: skip
+        count = len(self.signature.positions)
+        return self.owner.answer_kind(self.signature.arguments(inputs[:count]), self.kind, inputs[count:])
+
+
 class PathsCall(AddressedCall):
     """The call of a GuardedTape: runs the kernel of the path that holds, among those it has learned.
 
@@ -46,15 +90,15 @@ class PathsCall(AddressedCall):
         kept: the cache of the paths.
         key: of their kernels.
         arguments, vectors: the types of the inputs.
-        errors: None if the caller is Python, which takes calls on other paths; else `answer` does.
+        asked: None if the caller is Python, which takes calls on other paths.
     """
 
     def __init__(
         self, kept: KeptPaths, key: Any, arguments: Sequence[ValueType], vectors: Sequence[ValueType], outputs: Sequence[ValueType],
-        errors: Errors | None = None,
+        asked: Asked | None = None,
     ) -> None:  # fmt: skip
-        super().__init__([*arguments, *vectors], outputs, errors)
-        self.asks = errors is not None
+        super().__init__([*arguments, *vectors], outputs, None if asked is None else asked.owner._native_side().errors)
+        self.asks, self._asked = asked is not None, asked
         self._kept, self._key, self._arguments = kept, key, len(arguments)
         self._lock = new_lock()
         self._paths: dict[CompiledPath, Path] = {}
@@ -68,10 +112,6 @@ class PathsCall(AddressedCall):
     def is_live(self) -> bool:
         """True if it knows a path."""
         return bool(self._paths)
-
-    def answer(self, table: PathsTable, frame: Frame, asker: Path | None, status: int, outcome: int) -> int:
-        """Run one call by the GuardedTape; then native code takes the same path by itself, if it may."""
-        raise NotImplementedError
 
     def _path_of(self, variant: CompiledPath) -> Path | None:
         """The kernel of a path, compiled if needed; None if it has other inputs or outputs."""
@@ -169,6 +209,52 @@ class PathsCall(AddressedCall):
             used = self.words[address_call.TABLE]
             self._retired = [old for old in self._retired if old is table or old.address == used]
 
+    # Calls that Python answers
+
+    def answer(self, table: PathsTable, frame: Frame, asker: Path | None, status: int, outcome: int) -> int:
+        """Run one call by the GuardedTape; then native code takes the same path by itself, if it may."""
+        assert self._asked is not None, "for calls from native code"
+        owner = self._asked.owner
+        self._free_retired(table, 1)
+        self.asked += 1
+        if status == RECURSION:
+            raise RecursionError(f"calls of {owner.name} stand too deep in each other")
+        if status == AGAIN and owner.reads == self._asked.reads:
+            raise take_pending() or lost_error()
+        count = len(self.inputs)
+        addresses = (ctypes.c_int64 * (count + len(self.outputs))).from_address(frame[input_word(0)])[:]
+        inputs = [copy_at(address, type_) for address, type_ in zip(addresses, self.inputs)]
+        variant, results = self._asked.answered(inputs)
+        found = self._fitting(variant, results, self._asked.result)
+        if owner.may_run_natively(variant):
+            self.learn(variant, table, asker, status, outcome)
+        # Last, and in one call: after an interrupt nothing may have been written.
+        written = map(ctypes.memmove, addresses[count:], [a.ctypes.data for a in found], [a.nbytes for a in found])
+        return (all(written), DONE)[1]
+
+    def results(self, tape: Owner, inputs: Sequence[Operand]) -> Sequence[Operand]:
+        assert self._asked is not None, "for calls from native code"
+        return self._asked.answered(inputs)[1]
+
+    def _fitting(self, variant: CompiledPath, results: Sequence[Operand], wanted: Result | None) -> list[np.ndarray]:
+        """Convert the results to the memory's types.
+
+        Raises:
+            OtherResults: they would not fit, or be rounded.
+        """
+        arrays = list(map(np.asarray, results))
+        has_result = wanted is None or result_of(variant.program.tape) == wanted
+        fits = len(arrays) == len(self.outputs) and has_result and all(
+            a.shape == t.shape and np.can_cast(a.dtype, t.dtype) for a, t in zip(arrays, self.outputs)
+        )
+        if not fits:
+            raise OtherResults(
+                "paths of the function return results of different types",
+                got=f"{', '.join(str(ValueType(a.shape, a.dtype)) for a in arrays)}; room for {', '.join(map(str, self.outputs))}",
+                fix="return results of the same shapes from every path",
+            )  # fmt: skip
+        return [np.ascontiguousarray(a, widened(t).dtype) for a, t in zip(arrays, self.outputs)]
+
 
 class PathsTable(DispatchTable):
     """The native side of a PathsCall. It keeps the kernels alive that native code finds through it."""
@@ -195,3 +281,25 @@ class PathsTable(DispatchTable):
 def _reported(outcome: Outcome) -> int:
     """The outcome of a guard on a number as kernels report it: the bits of a double."""
     return int(np.float64(outcome).view(np.int64))
+
+
+# The calls from native code
+
+
+def paths_call(
+    tape: Owner, signature: Signature, kind: Kind, outputs: Sequence[ValueType], vectors: Sequence[ValueType] = (),
+    result: Result | None = None,
+) -> PathsCall:  # fmt: skip
+    """The call of a GuardedTape from native code; with `result`, of its paths with that `result_of` their tapes."""
+    native, key = tape._native_side(), (kind, signature.key, tuple(vectors), tuple(outputs), result)
+    if key not in native.calls:
+        asked = Asked(tape, signature, kind, result, tape.reads)
+        native.calls.setdefault(key, PathsCall(tape.kept_paths, kind.key, signature.types, vectors, outputs, asked))
+    return native.calls[key]
+
+
+def vector_call(tape: Owner, shape: tuple[int, ...]) -> tuple[PathsCall, Signature]:
+    """The call of value and gradient by a GuardedTape's only argument, a float64 array of this shape."""
+    x = np.broadcast_to(0.0, shape)
+    signature = Signature((x,), (False,), (x,), (0,), None)
+    return paths_call(tape, signature, Kind("gradient", (0,), (0,)), [FLOAT_SCALAR, ValueType(shape, FLOAT64)]), signature

@@ -24,7 +24,7 @@ from ..tapes.row_blocks import block_kernel, rows_of_block
 from . import batch
 from .addressed_call import AddressedCall
 from .batch import Failure, Job, check_threads, raise_first, run_timed
-from .owner import KernelOwner, Owner
+from .owner import Owner
 from .row_arguments import RowArguments, Rows
 
 # Up to this many rows run at once before the time of a row is known.
@@ -58,7 +58,7 @@ class RowCalls:
     with_rows: int
     takes_out: bool
 
-    def __init__(self, call: AddressedCall, arguments: RowArguments, tape: KernelOwner | None = None) -> None:
+    def __init__(self, call: AddressedCall, arguments: RowArguments, tape: Owner | None = None) -> None:
         self.call, self.row_seconds = call, math.inf
         self.types, self.per_row = [a.type for a in arguments], [a.per_row for a in arguments]
         inputs, outputs = list(map(widened, call.inputs)), list(map(widened, call.outputs))
@@ -141,14 +141,14 @@ class RowCalls:
             return Failure(first + row, raised)
         return Failure(first + row, None)
 
-    def _use_blocks(self, tape: KernelOwner, seconds: float, points: np.ndarray) -> None:
+    def _use_blocks(self, tape: Owner, seconds: float, points: np.ndarray) -> None:
         """Add the time of a batch; from a total that makes it worthwhile, several rows are computed at once."""
         self._batch_seconds += seconds
         if self._batch_seconds > WORTH_COMPILING * tape.seconds:
             self._make_blocks(tape, points)
 
     @holding("_lock")
-    def _make_blocks(self, tape: KernelOwner, points: np.ndarray) -> None:
+    def _make_blocks(self, tape: Owner, points: np.ndarray) -> None:
         count = rows_of_block(len(points))
         if self.tape is None or not count:
             return
