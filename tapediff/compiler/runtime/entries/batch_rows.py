@@ -8,7 +8,7 @@ from itertools import chain
 from ....ir.instruction import Operand
 from ...llvm.builder import Function, module_text
 from ...llvm.memory import Array, Layout, Location
-from ...llvm.values import I32, I64, PTR, Value, convert, least
+from ...llvm.values import I32, I64, PTR, Value, convert, least, select
 from ..python_api import LONG_AS_LONG_LONG, LONG_FROM_LONG, MOST_ARGUMENTS, Reader, call_without_lock
 from ..status import REFUSED
 from . import python_entry as entry
@@ -22,23 +22,7 @@ NEXT_ROW, ROWS_AT_A_TIME, FAILED_ROW = JOB.words()
 BATCH = Layout.of_words(call=PTR, inputs=I64, arguments=I64)
 
 
-def _one_by_one() -> Function:
-    """Call for each row, up to the first that fails, whose number is added to `row`; the addresses become those of the next rows."""
-    f = Function("tapediff_one_by_one", I32, addresses=PTR, strides=PTR, arguments=I64, rows=I64, call=PTR, row=PTR)
-    addresses, strides = Array(f.parameters[0], I64), Array(f.parameters[1], I64)
-    arguments, rows, call, row = f.parameters[2:]
-    with f.loop(0, rows) as r:
-        code = f.call(CALL_FUNCTION, addresses.start, call)
-        with f.if_(code != 0):
-            Location(row, I64).value += r
-            f.return_(code)
-        with f.loop(0, arguments) as k:
-            addresses[k] = addresses[k] + strides[k]
-    f.return_(0)
-    return f
-
-
-def _each_row(one_by_one: Function) -> Function:
+def _each_row() -> Function:
     """Call for each row, in blocks if the call has a kernel for them, up to the first that fails; its number is written to `row`.
 
     The rows of a block on which that kernel fails, and those that fill none, are computed one by one.
@@ -49,17 +33,30 @@ def _each_row(one_by_one: Function) -> Function:
     call, report, first = CALL.at(pointer), f.struct(entry.REPORT), Location(row, I64)
     block, outputs = call["block"], Array(addresses.start, PTR).address(call["inputs"])
     report["room"], first.value = 0, 0
-    with f.if_(block > 0), f.repeat() as take:
-        take.leave_if(first.value + block > rows)
-        failed = f.call(entry.KERNEL, addresses.start, outputs, call["block_state"], report.pointer, address=call["block_kernel"])
-        with f.if_(failed != 0):
-            code = f.call(one_by_one.signature, *f.parameters[:3], block, pointer, row)
+
+    def advance(count: Value | int) -> None:
+        with f.loop(0, arguments) as k:
+            addresses[k] = addresses[k] + strides[k] * count
+
+    with f.repeat() as take:
+        left = rows - first.value
+        take.leave_if(left == 0)
+        is_block, failed = (block > 0) & (block <= left), f.variable(I32, 1)
+        count = select(is_block, block, left)
+        with f.if_(is_block):
+            failed.value = f.call(
+                entry.KERNEL, addresses.start, outputs, call["block_state"], report.pointer, address=call["block_kernel"]
+            )
+        with f.if_(failed.value == 0):
+            advance(count)
+        with f.else_(), f.loop(0, count) as r:
+            code = f.call(CALL_FUNCTION, addresses.start, pointer)
             with f.if_(code != 0):
+                first.value += r
                 f.return_(code)
-        with f.else_(), f.loop(0, arguments) as k:
-            addresses[k] = addresses[k] + strides[k] * block
-        first.value += block
-    f.return_(f.call(one_by_one.signature, *f.parameters[:3], rows - first.value, pointer, row))
+            advance(1)
+        first.value += count
+    f.return_(0)
     return f
 
 
@@ -89,8 +86,7 @@ def _text(name: str, reader: Reader) -> str:
     """The builtin of (inputs, outputs, number of rows, address of the JOB)."""
     f = Function(name, PTR, self=PTR, args=PTR, count=I64)
     self, args, count = f.parameters
-    one_by_one = _one_by_one()
-    each = _each_row(one_by_one)
+    each = _each_row()
     batch, shared_rows, refused, row = BATCH.at(reader.state_address(f, self)), _shared_rows(each), f.exit(), f.variable(I64)
     arguments, call = batch["arguments"], batch["call"]
     refused.leave_if(count != arguments + 2)
@@ -115,7 +111,7 @@ def _text(name: str, reader: Reader) -> str:
     f.return_(f.call(LONG_FROM_LONG, (row.value << 8) | (convert("sext", code, I64) & 255)))
     refused.here()
     f.return_(f.call(LONG_FROM_LONG, REFUSED))
-    return module_text(one_by_one, each, shared_rows, f)
+    return module_text(each, shared_rows, f)
 
 
 def _calls_it() -> dict[str, int]:
