@@ -15,6 +15,7 @@ from ...compiler.runtime.callbacks import take_pending
 from ...compiler.runtime.callees.dispatch_loop import CALLBACK, CURRENT, DONE
 from ...compiler.runtime.callees.dispatch_table import DispatchTable, NativeVariant
 from ...compiler.runtime.entries import address_call, python_entry
+from ...compiler.runtime.entries.python_entry import Words
 from ...compiler.runtime.python_api import MOST_ARGUMENTS
 from ...compiler.runtime.status import AGAIN, FAILURE, RECURSION
 from ...errors import StaleTape
@@ -45,11 +46,8 @@ class Path:
         noted: how many of its calls have been counted as hits.
     """
 
-    def __init__(self, variant: CompiledPath, kernel: Kernel, address: int, state: np.ndarray, keeps: object) -> None:
-        self.variant, self.kernel, self.address, self.state = variant, kernel, address, state
-        self.noted = 0
-        # Arrays whose addresses the state holds.
-        self._keeps = keeps
+    def __init__(self, variant: CompiledPath, kernel: Kernel, state: Words) -> None:
+        self.variant, self.kernel, self.address, self.state, self.noted = variant, kernel, address_call.ADAPTER.address, state, 0
 
 
 class Asked(NamedTuple):
@@ -122,8 +120,7 @@ class PathsCall(AddressedCall):
             return None
         arrays = [np.array(c, widened(t).dtype, order="C") for c, t in zip(fixed, types[count:])]
         words = [int(kernel.state[0]), kernel.state.ctypes.data, 0, 0, self._kept.clock.ctypes.data, count, len(fixed), len(types)]
-        state = np.array([*words, *(a.ctypes.data for a in arrays)], np.int64)
-        return Path(variant, kernel, address_call.ADAPTER.address, state, (arrays, self._kept.clock))
+        return Path(variant, kernel, python_entry.words([*words, *(a.ctypes.data for a in arrays)], (arrays, self._kept.clock)))
 
     def learn(
         self, variant: CompiledPath, table: PathsTable | None = None, asker: Path | None = None, status: int = 0, outcome: int = 0
