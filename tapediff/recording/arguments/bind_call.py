@@ -58,6 +58,16 @@ class BoundCall:
     has_aux: bool = False
     plain: BoundCall | None = None
 
+    @property
+    def trees(self) -> Trees | None:
+        """The treedefs of the arguments; None without containers."""
+        return next((value.trees for _, kind, value in self.static if kind is Structure), None)
+
+    @property
+    def fixed(self) -> set[int]:
+        """The positions of arguments that are no inputs, as the tape is specialised on them."""
+        return {position for position, kind, _ in self.static if position >= 0 and kind is not AnyInt}
+
 
 @dataclass(frozen=True, slots=True)
 class Structure:

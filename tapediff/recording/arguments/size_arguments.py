@@ -18,7 +18,7 @@ from ...ir.instruction import Operand, Tree, UserFunction, is_tracked
 from ...ir.keys import static_key
 from ...ir.tape import Tape
 from ..arrays.compressed import DTYPES, CompressedArray, Kept
-from .bind_call import BoundCall, Structure
+from .bind_call import BoundCall
 from .int_arguments import MOST_PATHS_BY_INTS, depends_on_ints_only
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -224,8 +224,7 @@ def _refused(bound: BoundCall) -> str:
     """Why sizes cannot be data in calls of a kind; empty if they may be."""
     if any(array.ndim and array.dtype not in DTYPES for array in bound.inputs):
         return "an array has a dtype that only arrays of one size have on a tape"
-    structures = [value for _, kind, value in bound.static if kind is Structure]
-    return "buffers have one size" if any(has_buffers(tree) for each in structures for tree in each.trees) else ""
+    return "buffers have one size" if any(map(has_buffers, bound.trees or ())) else ""
 
 
 def with_sizes(bound: BoundCall, extents: Extents, kind: type[CompressedArray]) -> BoundCall:

@@ -138,14 +138,11 @@ def forms_of(call: KeyedCall) -> tuple[TreeDef, ...]:
     Raises:
         NoForm: the full path has to sort them.
     """
-    specialised = {position: kind for position, kind, _ in call.bound.static}
-    found = [value for position, _, value in call.bound.static if position == -1]
-    trees = found[0].trees if found else (ARRAY,) * len(call.args)
+    fixed, trees = call.bound.fixed, call.bound.trees or (ARRAY,) * len(call.args)
     positions, inputs = itertools.count(), iter(call.bound.inputs)
 
     def leaf(argument: Tree) -> TreeDef:
-        kind = specialised.get(next(positions))
-        if kind is not None and kind is not AnyInt:
+        if next(positions) in fixed:
             if type(argument) not in EXACT:
                 raise NoForm
             return static_leaf(argument)

@@ -15,8 +15,7 @@ from ...ir.inputs import as_inputs
 from ...ir.instruction import FLOAT_SCALAR, Operand, Tree, ValueType
 from ...ir.pytree import ARRAY, MIXED, TreeDef, unflatten
 from ...ir.tape import Tape
-from ...recording.arguments.bind_call import BoundCall, Structure
-from ...recording.arguments.int_arguments import AnyInt
+from ...recording.arguments.bind_call import BoundCall
 from ..evaluate.chosen import leaves_like
 from ..tapes.gradient_tape import require_gradient
 from ..tapes.operator_tapes import Operator, float_outputs, hvp_tape, jvp_tape, vjp_tape
@@ -166,12 +165,10 @@ def of_tape(tape: Tape, args: Sequence[Tree]) -> Signature:
 
 def of_call(bound: BoundCall, key: Hashable) -> Signature:
     """The signature of calls of a GuardedTape like this one, whose tapes have a key; Python ints are part of it, not inputs."""
-    leaves = bound.leaves
-    trees = next((value.trees for _, kind, value in bound.static if kind is Structure), None)
-    fixed = {position for position, kind, _ in bound.static if position >= 0 and kind is not AnyInt}
+    leaves, fixed = bound.leaves, bound.fixed
     positions = tuple([k for k in range(len(leaves)) if k not in fixed])
     is_constant = tuple([not active for active in bound.active])
-    return Signature(tuple(map(np.asarray, bound.inputs)), is_constant, tuple(leaves), positions, trees, key)
+    return Signature(tuple(map(np.asarray, bound.inputs)), is_constant, tuple(leaves), positions, bound.trees, key)
 
 
 def nested(trees: Trees, leaves: Sequence[Tree]) -> list[Tree]:
