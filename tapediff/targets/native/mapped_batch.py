@@ -111,79 +111,67 @@ def _of_rows(rows: int, types: Sequence[ValueType]) -> list[ValueType]:
 # Functions with several paths
 
 
-class Results(list[np.ndarray]):
-    """The results of all rows, one array for each.
-
-    Attributes:
-        result: the `result_of` the tapes of all rows; None for gradients.
-    """
-
-    def __init__(self, rows: int, values: Sequence[Operand], result: Result | None) -> None:
-        super().__init__(np.empty((rows, *np.shape(v)), np.asarray(v).dtype) for v in values)
-        self.result = result
-
-    @property
-    def types(self) -> list[ValueType]:
-        """The types of the results of a call."""
-        return [ValueType(a.shape[1:], a.dtype) for a in self]
-
-    def take(self, row: int, values: Sequence[Operand], result: Result | None) -> None:
-        """Store the results of one call."""
-        if len(values) != len(self) or result != self.result:
-            raise ShapeMismatch(
-                "rows return tuples of different lengths, or other containers", got=f"{len(self)} and {len(values)} results at row {row}"
-            )
-        for k, value in enumerate(values):
-            if np.shape(value) != self[k].shape[1:]:
-                raise ShapeMismatch(
-                    "rows return results of different shapes", got=f"{self[k].shape[1:]} and {np.shape(value)} at row {row}",
-                    fix="return results of one shape from every path, or call row by row",
-                )  # fmt: skip
-            dtype = np.result_type(self[k].dtype, np.asarray(value).dtype)
-            if dtype != self[k].dtype:
-                self[k] = self[k].astype(dtype)
-            self[k][row] = value
-
-
 def _on_paths(
     tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None
 ) -> Answer:
     """Python answers the first row, which tells the types of the results, and every row after which these change."""
-    row, results, calls = 0, None, None
+    row, calls = 0, None
+    types, result = list[ValueType](), None
+    parts: list[list[np.ndarray]] = []
     while row < arguments.rows:
         try:
             variant, values = tape.answer_kind(arguments.at(row), kind_of_rows(numbers), ())
         except Exception as raised:  # noqa: BLE001 -- raised with its row
             raise_first([Failure(row, raised)])
-        result = result_of(variant.program.tape) if numbers is None else None
-        if results is None:
-            results = Results(arguments.rows, values, result)
-            check_out(outs, _of_rows(arguments.rows, results.types), True)
-        results.take(row, values, result)
+        found = [np.array(value)[None] for value in values]
+        if not parts:
+            types, result = [ValueType(a.shape[1:], a.dtype) for a in found], result_of(variant.program.tape)
+            check_out(outs, _of_rows(arguments.rows, types), True)
+        types = _joined(types, found, row, numbers is not None or result_of(variant.program.tape) == result)
+        parts.append(found)
         row += 1
-        calls = _paths_calls(tape, arguments, numbers, results)
+        calls = _paths_calls(tape, arguments, numbers, types, None if numbers is not None else result)
         if calls is not None and row < arguments.rows:
-            row = _natively(tape, calls, arguments, row, results, threads)
-    if results is None:
+            count, found = _natively(tape, calls, arguments, row, threads)
+            parts.append(found)
+            row += count
+    if result is None:
         return _nothing(tape, arguments, numbers, outs)
-    return results, results.result or (False, None), calls
+    return [np.concatenate(each, dtype=t.dtype) for t, *each in zip(types, *parts)], result, calls
 
 
-def _natively(tape: Owner, calls: RowCalls, arguments: RowArguments, first: int, results: Results, threads: int | None) -> int:
-    """Compute the rows from `first` on; returns the first one that has results of other types, or their number."""
+def _joined(types: Sequence[ValueType], found: Sequence[np.ndarray], row: int, is_alike: bool) -> list[ValueType]:
+    """The types of results that those of one more row fit into."""
+    if len(found) != len(types) or not is_alike:
+        raise ShapeMismatch(
+            "rows return tuples of different lengths, or other containers", got=f"{len(types)} and {len(found)} results at row {row}"
+        )
+    for type_, array in zip(types, found):
+        if array.shape[1:] != type_.shape:
+            raise ShapeMismatch(
+                "rows return results of different shapes", got=f"{type_.shape} and {array.shape[1:]} at row {row}",
+                fix="return results of one shape from every path, or call row by row",
+            )  # fmt: skip
+    return [ValueType(t.shape, np.result_type(t.dtype, a.dtype)) for t, a in zip(types, found)]
+
+
+def _natively(
+    tape: Owner, calls: RowCalls, arguments: RowArguments, first: int, threads: int | None
+) -> tuple[int, list[np.ndarray]]:
+    """The results of the rows from `first` on, up to one that has results of other types; and how many these are."""
     arrays = [a.array[first:] if a.per_row else a.array for a in arguments]
-    stop = arguments.rows
-    found = [np.empty((stop - first, *t.shape), widened(t).dtype) for t in calls.call.outputs]
+    rows = arguments.rows - first
+    found = [np.empty((rows, *t.shape), widened(t).dtype) for t in calls.call.outputs]
     try:
-        calls.run(tape, arrays, stop - first, found, threads, first)
+        calls.run(tape, arrays, rows, found, threads, first)
     except OtherResults as raised:
-        stop = raised.row  # type: ignore[attr-defined]  # see raise_first
-    for result, array in zip(results, found):
-        result[first:stop] = array[: stop - first]
-    return stop
+        rows = raised.row - first  # type: ignore[attr-defined]  # see raise_first
+    return rows, [a[:rows] for a in calls.in_own_types(found)]
 
 
-def _paths_calls(tape: Owner, arguments: RowArguments, numbers: Numbers | None, results: Results) -> RowCalls | None:
+def _paths_calls(
+    tape: Owner, arguments: RowArguments, numbers: Numbers | None, types: Sequence[ValueType], result: Result | None
+) -> RowCalls | None:
     """Calls for these arguments and results; None if Python is needed for each row."""
     if not tape.chooses_natively:
         return None
@@ -191,7 +179,7 @@ def _paths_calls(tape: Owner, arguments: RowArguments, numbers: Numbers | None, 
     signature = of_call(call.bound, call.key)
     if len(signature.positions) != len(arguments):
         return None
-    return RowCalls(paths_call(tape, signature, kind_of_rows(numbers, call.bound.argnums), results.types, result=results.result), arguments)
+    return RowCalls(paths_call(tape, signature, kind_of_rows(numbers, call.bound.argnums), types, result=result), arguments)
 
 
 def _nothing(tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None) -> Answer:
