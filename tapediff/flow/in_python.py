@@ -58,6 +58,14 @@ def iter_(items: Object, /) -> Object:
         yield item
 
 
+def iter_of_calls_(function: Object, sentinel: Object, /) -> Object:
+    while True:
+        value = function()
+        if value is sentinel or value == sentinel:
+            return
+        yield value
+
+
 def enumerate_(items: Object, start: Object = 0) -> Object:
     for item in items:
         position, start = start, start + 1

@@ -11,6 +11,7 @@ import pytest
 import tapediff as td
 from flow.one_tape import POINTS, recordings
 from tapediff.flow.blocks import iterations, loops
+from tapediff.flow.state import values
 
 N = 40
 SERIES = np.sin(np.arange(N) * 0.9)
@@ -242,8 +243,9 @@ def test_a_long_loop_is_one_instruction(program, recorded):
     assert recorded
 
 
-def test_a_list_that_becomes_longer_than_there_is_room_for_has_a_tape_with_more(recorded):
+def test_a_list_that_becomes_longer_than_there_is_room_for_has_a_tape_with_more(recorded, monkeypatch):
     """A guard tells of it."""
+    monkeypatch.setattr(values, "FIRST_ROOM", 16)
     assert recordings(stacks) == 2
     assert recorded
 

@@ -54,7 +54,9 @@ def is_keyed(items: Object, _: Object = None) -> bool:
     return is_lazy(items) or is_conditional(items)
 
 
-def iter_(items: Object) -> Object:
+def iter_(items: Object, /, *sentinel: Object) -> Object:
+    if sentinel:
+        return call(in_python.iter_of_calls_, items, *sentinel)
     if is_conditional(items) or has_conditional_keys(items) or isinstance(items, View):
         return call(in_python.iter_, items)
     return Cursor(items) if has_cursor(items) else NATIVE
@@ -86,7 +88,7 @@ def accumulates(items: Object, func: Object = None, **_: Object) -> bool:
 
 
 def groupby_(items: Object, key: Object = None) -> Object:
-    if not (isinstance(items, (*SEQUENCES, TrackedArray)) or is_lazy(items)):
+    if not (isinstance(items, (*SEQUENCES, TrackedArray)) or is_lazy(items)) or type(items) is Cursor:
         return NATIVE
     entries = gathered(items)
     if is_conditional(entries) or not (is_of_interest(entries) or is_callable_of_users(key)):

@@ -37,6 +37,7 @@ from ...recording.python_state.replacement import Replacement
 from ..anything import Object
 from ..calls.callables import function
 from ..containers.choices import as_value, mapped, possible
+from ..containers.cursors import Cursor
 from ..containers.entries import is_conditional, settled_contents, settled_deeply
 from ..containers.generators import Generator
 from ..containers.items import owned, refuse_iterators
@@ -192,6 +193,8 @@ def _called_directly(f: Object, /, *args: Object, **named: Object) -> Object:
 
 
 def _called(f: Object, /, *args: Object, **named: Object) -> Object:
+    if Cursor in map(type, args) and (f is itertools.tee or (isinstance(f, type) and hasattr(f, "__next__"))):
+        raise Unjoinable(f"{f.__name__} advances an iterator that something else may use", "give it a list")
     if not state.path:
         return _called_here(f, *args, **named)
     columns = current_recorder().instructions

@@ -238,7 +238,7 @@ def own(*args: Object) -> Object:
 def first_iterable(items: Object) -> Object:
     """A generator expression's first iterable; Python requests its iterator at once."""
     kind = type(items)
-    return items if kind in (Owned, Generator) or kind in CHOICES or kind in REPEATABLE else iter(iterated(items))
+    return items if kind in (Owned, Generator, Cursor) or kind in CHOICES or kind in REPEATABLE else iter(iterated(items))
 
 
 def entries_of_choice(choice: Object) -> list[Object]:

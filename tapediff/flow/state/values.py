@@ -202,6 +202,10 @@ class DataKey:
 _FIRST_STAMP = 1 << 40
 
 
+# Room of a list that grows in a loop, at first.
+FIRST_ROOM = 32
+
+
 class State(threading.local):
     """The interpreter's state in one thread.
 
@@ -298,7 +302,7 @@ class State(threading.local):
         self.packed: dict[tuple[int, int], list[list[int]]] = {}
         self.counts: dict[tuple[int, int], list[tuple[list[int], Object]]] = {}
         self.packings: dict[tuple[int, ...], tuple[Object, list[Object]]] = {}
-        self.room = 32
+        self.room = FIRST_ROOM
         self.young: set[int] = set()
         self.read: dict[tuple[str, int], set[int]] = {}
         self.ended: dict[str, Object] = {"full": False, "unjoinable": False, "reasons": {}}
