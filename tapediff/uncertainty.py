@@ -1,6 +1,6 @@
-"""How well data determine the parameters of a fit: covariance, standard errors, and bands of predictions.
+"""How well data determine the parameters of a fit, what uncertain arguments do to results, and which arguments matter.
 
-After SciPy's least_squares, curve_fit or minimize, or any other fit.
+Covariance, standard errors and bands of predictions after SciPy's least_squares, curve_fit or minimize, or any other fit.
 """
 
 from __future__ import annotations
@@ -12,19 +12,24 @@ from typing import NamedTuple
 import numpy as np
 
 from . import special
-from .errors import ArgumentMismatch, Undetermined
+from .errors import ArgumentMismatch, ShapeMismatch, Undetermined
 from .ir.arguments import unwrap
 from .ir.containers import entries
 from .ir.instruction import Target, Tree, UserFunction
 from .ir.pytree import flatten
 from .ir.tape import Tape
 from .targets.compiled_tape import CompiledTape
-from .targets.derivatives import hessian
+from .targets.derivatives import hessian, jacobian, value_and_gradient
 from .targets.guarded_tape import GuardedTape
 from .targets.operators.matrices import value_and_jacobian
+from .targets.operators.sparse import SparseArray, sparse_jacobian
 from .tree import ravel
 
-__all__ = ["Band", "Covariance", "covariance"]
+__all__ = ["Band", "Covariance", "Propagated", "Sensitivities", "covariance", "propagate", "sensitivities"]
+
+SHOWN = 20
+# What rounding leaves of a symmetric product of matrices, relative to its largest variance.
+SYMMETRIC = 1e-8
 
 
 class Band(NamedTuple):
@@ -143,6 +148,140 @@ def covariance(f: Target, x: Tree, /, *args: Tree, scale: float | None = None, *
                                got=f"{residuals.size} residuals, {vector.size} parameters", fix="scale=, their variance")  # fmt: skip
     variance = float(np.sum(residuals**2)) / freedom if scale is None else scale
     return Covariance(at, float(freedom) if scale is None else np.inf, np.sqrt(variance) * factor)
+
+
+class Propagated(NamedTuple):
+    """Mean and covariance of a function's results; see td.propagate.
+
+    Attributes:
+        mean: in the structure of the result.
+        covariance: shape (m, m), for the m numbers of the result in the order of td.tree.ravel; sparse if the given one is.
+        standard_errors: in the structure of the result.
+    """
+
+    mean: Tree
+    covariance: np.ndarray | SparseArray
+    standard_errors: Tree
+
+
+def propagate(
+    f: Target, mean: Tree, cov: np.ndarray | SparseArray | Covariance, /, *args: Tree, order: int = 1, **named: Tree
+) -> Propagated:  # fmt: skip
+    """The mean and covariance of f(x) for an uncertain x, by the delta method.
+
+    Args:
+        f: function or another target; returns a number, an array or a container.
+        mean: of x: an array, a number or a container, of n floats in all.
+        cov: the covariance of x, shape (n, n) in the order of td.tree.ravel, also a scipy.sparse array or a td.covariance; shape (n,) for
+            variances of independent numbers.
+        args, named: further arguments of f, as td.Constant or plain.
+        order: 1: f is taken to be linear. 2: f is taken to be quadratic and x to be normal: the mean moves by trace(H cov) / 2, the
+            covariance of results i and j grows by trace(H_i cov H_j cov) / 2.
+
+    Returns:
+        Propagated(mean, covariance, standard_errors).
+
+    Raises:
+        ShapeMismatch: a covariance of another shape.
+        ArgumentMismatch: a covariance that is not symmetric, or a negative variance; another order.
+
+    Cost: one Jacobian, sparse for a sparse covariance; of second order m Hessians, and memory for m n n numbers.
+    Source: Ku (1966), Notes on the use of propagation of error formulas, J. Res. NBS 70C; JCGM 100:2008 (GUM), 5.1.2 and 5.2.2.
+
+    ```python
+    mean, covariance, errors = td.propagate(lambda x: {"area": x[0] * x[1]}, np.array([2.0, 3.0]), np.array([0.01, 0.04]))
+    ```
+    """
+    if order not in (1, 2):
+        raise ArgumentMismatch("td.propagate is of first or second order", got=f"order={order!r}", fix="order=1 or order=2")
+    vector, flat = _of_vector(f, mean, args, named)
+    spread = cov.matrix if isinstance(cov, Covariance) else cov
+    _require_covariance(spread, vector.size)
+    value, unravel = ravel(flat(vector))
+    results = lambda v: ravel(flat(v))[0]  # noqa: E731 -- its name is its use
+    if _is_sparse(spread) and order == 1:
+        slope = sparse_jacobian(results, vector)
+        found = (slope @ spread @ slope.T).tocsr()
+        return Propagated(unravel(value), found, unravel(np.sqrt(np.maximum(found.diagonal(), 0.0))))
+    slope, spread = jacobian(results, vector), spread.toarray() if _is_sparse(spread) else np.asarray(spread, float)
+    found = (slope * spread if spread.ndim == 1 else slope @ spread) @ slope.T
+    if order == 2:
+        bent = jacobian(lambda v: jacobian(results, v), vector)
+        bent = bent * spread if spread.ndim == 1 else bent @ spread
+        value = value + 0.5 * np.trace(bent, axis1=1, axis2=2)
+        found += 0.5 * np.tensordot(bent, np.swapaxes(bent, 1, 2), ((1, 2), (1, 2)))
+    return Propagated(unravel(value), found, unravel(np.sqrt(np.maximum(np.diag(found), 0.0))))
+
+
+def _is_sparse(matrix: object) -> bool:
+    return hasattr(matrix, "toarray")
+
+
+def _require_covariance(spread: SparseArray, size: int) -> None:
+    shape = spread.shape if _is_sparse(spread) else np.shape(spread)
+    if shape != (size, size) and (shape != (size,) or _is_sparse(spread)):
+        raise ShapeMismatch(f"the covariance of {size} numbers has shape ({size}, {size}), or ({size},) for variances", got=str(shape),
+                            fix="in the order of td.tree.ravel(mean)")  # fmt: skip
+    variances = spread if len(shape) == 1 else spread.diagonal() if _is_sparse(spread) else np.diag(spread)
+    if not np.all(np.asarray(variances) >= 0.0):
+        raise ArgumentMismatch("a variance is negative, or NaN", got=str(np.min(variances)), fix="give the covariance, not its root or log")
+    if len(shape) == 2:
+        apart = abs(spread - spread.T).max() if size else 0.0
+        if apart > SYMMETRIC * np.max(variances):
+            raise ArgumentMismatch("a covariance is symmetric", got=f"entries that differ by {apart:.3g}", fix="(cov + cov.T) / 2")
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivities:
+    """How a number depends on each of its arguments; see td.sensitivities. Print it for a table.
+
+    Attributes:
+        value: of the function.
+        names: of the n numbers of x, as `x['rate'][2]`, in the order of td.tree.ravel.
+        values, derivatives: shape (n,): the numbers, and the derivatives by them.
+        elasticities: shape (n,): x f'(x) / f(x): by how many per cent f changes for a change of x by one; NaN or infinite where f is 0.
+    """
+
+    value: float
+    names: list[str]
+    values: np.ndarray = field(repr=False)
+    derivatives: np.ndarray = field(repr=False)
+    elasticities: np.ndarray = field(repr=False)
+
+    def __str__(self) -> str:
+        width = max([4, *map(len, self.names)])
+        rows = [f"value {self.value:.6g}", f"{'':{width}}  {'value':>12}  {'derivative':>12}  {'elasticity':>12}"]
+        ranked = np.argsort(-np.abs(self.elasticities), kind="stable")
+        columns = (self.values, self.derivatives, self.elasticities)
+        rows += [f"{self.names[k]:{width}}" + "".join(f"  {column[k]:12.5g}" for column in columns) for k in ranked[:SHOWN]]
+        return "\n".join(rows if len(ranked) <= SHOWN else [*rows, f"and {len(ranked) - SHOWN} others"])
+
+
+def sensitivities(f: Target, x: Tree, /, *args: Tree, **named: Tree) -> Sensitivities:
+    """The derivative of a number by each of its arguments, with names, and relative to their sizes.
+
+    Args:
+        f: function or another target that returns one real scalar.
+        x: an array, a number or a container of floats.
+        args, named: further arguments of f, as td.Constant or plain.
+
+    Returns:
+        Sensitivities: value, names, values, derivatives, elasticities; as text, the largest elasticities first.
+
+    Raises:
+        NonScalarOutput: f returns something else.
+
+    Cost: one gradient.
+
+    ```python
+    print(td.sensitivities(lambda p: p["rate"] * p["time"] ** 2, {"rate": 2.0, "time": 3.0}))
+    ```
+    """
+    vector, flat = _of_vector(f, x, args, named)
+    value, slope = value_and_gradient(flat, vector)
+    with np.errstate(all="ignore"):
+        elasticities = vector * slope / value
+    return Sensitivities(float(value), names_of(x), vector, slope, elasticities)
 
 
 def names_of(at: Tree) -> list[str]:

@@ -1,10 +1,10 @@
-"""td.covariance: against closed forms, SciPy's curve_fit, and simulated data."""
+"""td.covariance: against closed forms, SciPy's curve_fit, and simulated data. td.propagate and td.sensitivities: by hand."""
 
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import optimize, sparse, stats
 
 import tapediff as td
 
@@ -129,3 +129,112 @@ def test_undetermined_is_a_linear_algebra_error():
     """So that loops over resampled data may catch it as NumPy's."""
     with pytest.raises(np.linalg.LinAlgError):
         td.covariance(lambda p: np.sum(p[:1] ** 2), np.ones(2))
+
+
+def pieces(p, scale=2.0):
+    """A container of results, one of them with a branch."""
+    up = np.exp(p["b"]) if p["a"] > 0.0 else p["b"] ** 3
+    return {"product": scale * p["a"] * p["b"][0], "up": up}
+
+
+MEAN = {"a": 2.0, "b": np.array([0.3, -0.4])}
+ELSEWHERE = {"a": -1.5, "b": np.array([0.7, 0.2])}
+ROOT = np.array([[0.1, 0.0, 0.0], [0.05, 0.2, 0.0], [-0.02, 0.01, 0.15]])
+SPREAD = ROOT @ ROOT.T
+
+
+def slopes(p):
+    """The Jacobian and the Hessians of `pieces`, by hand: results product, up[0], up[1] by a, b[0], b[1]."""
+    a, b = p["a"], p["b"]
+    first, second = (np.exp(b), np.exp(b)) if a > 0.0 else (3.0 * b**2, 6.0 * b)
+    jacobian, hessians = np.zeros((3, 3)), np.zeros((3, 3, 3))
+    jacobian[0, :2], jacobian[1, 1], jacobian[2, 2] = (2.0 * b[0], 2.0 * a), first[0], first[1]
+    hessians[0, 0, 1] = hessians[0, 1, 0] = 2.0
+    hessians[1, 1, 1], hessians[2, 2, 2] = second
+    return jacobian, hessians
+
+
+@pytest.mark.parametrize("target", [lambda: pieces, lambda: td.GuardedTape(pieces), lambda: td.compile(pieces, MEAN)],
+                         ids=["function", "guarded", "compiled"])  # fmt: skip
+def test_propagation_by_hand(target):
+    """Both orders, of a full covariance, a sparse one and variances; on both sides of a branch where the target has both."""
+    f = target()
+    for p in (MEAN, ELSEWHERE) if not isinstance(f, td.CompiledTape) else (MEAN, {"a": 0.4, "b": np.array([0.9, 0.1])}):
+        jacobian, hessians = slopes(p)
+        for spread, matrix in ((SPREAD, SPREAD), (sparse.csr_array(SPREAD), SPREAD), (np.diag(SPREAD), np.diag(np.diag(SPREAD)))):
+            value = np.concatenate([[pieces(p)["product"]], pieces(p)["up"]])
+            bent = hessians @ matrix
+            for order in (1, 2):
+                mean, covariance, errors = td.propagate(f, p, spread, order=order)
+                expected = jacobian @ matrix @ jacobian.T + (order - 1) * 0.5 * np.einsum("iab,jba->ij", bent, bent)
+                assert sparse.issparse(covariance) is (sparse.issparse(spread) and order == 1)
+                np.testing.assert_allclose(covariance.toarray() if sparse.issparse(covariance) else covariance, expected, rtol=1e-12, atol=1e-15)
+                moved = value + (order - 1) * 0.5 * np.trace(bent, axis1=1, axis2=2)
+                np.testing.assert_allclose(td.tree.ravel(mean)[0], moved, rtol=1e-12)
+                np.testing.assert_allclose(td.tree.ravel(errors)[0], np.sqrt(np.diag(expected)), rtol=1e-12)
+                assert errors.keys() == mean.keys() == {"product", "up"}
+    if isinstance(f, td.CompiledTape):
+        with pytest.raises(td.GuardFailed):
+            td.propagate(f, ELSEWHERE, SPREAD)
+
+
+def test_second_order_is_exact_for_a_square():
+    """Mean and variance of the square of a normal number; of a number, with further arguments."""
+    mean, covariance, error = td.propagate(lambda x, c: c * x**2, 3.0, np.array([[0.1]]), td.Constant(2.0), order=2)
+    np.testing.assert_allclose([mean, covariance[0, 0], error], [18.2, 4.0 * 3.62, 2.0 * np.sqrt(3.62)], rtol=1e-14)
+
+
+def test_propagation_of_a_fit_is_its_band():
+    """A td.covariance as the covariance."""
+    fit = td.covariance(lambda p: residuals(p), optimize.least_squares(residuals, [1.0, 1.0]))
+    band = fit.band(lambda p: decay(T[:4], p[0], p[1]))
+    found = td.propagate(lambda p: decay(T[:4], p[0], p[1]), fit.parameters, fit)
+    np.testing.assert_allclose(found.standard_errors, band.standard_error, rtol=1e-12)
+
+
+def test_sparse_covariances_stay_sparse():
+    """A chain of 20,000 numbers: no dense matrix is formed."""
+    count = 20_000
+    found = td.propagate(lambda x: x[1:] * x[:-1], np.linspace(1.0, 2.0, count), sparse.diags_array(np.full(count, 0.01)).tocsr())
+    x = np.linspace(1.0, 2.0, count)
+    np.testing.assert_allclose(found.covariance.diagonal(), 0.01 * (x[1:] ** 2 + x[:-1] ** 2), rtol=1e-12)
+    np.testing.assert_allclose(found.covariance.diagonal(1), 0.01 * x[2:] * x[:-2], rtol=1e-12)
+    assert found.covariance.nnz == 3 * count - 5
+
+
+def test_covariances_that_are_refused():
+    """Of another shape, not symmetric, with negative variances; and another order."""
+    x = np.ones(2)
+    for spread in (np.eye(3), np.ones(3), 1.0, sparse.eye_array(3)):
+        with pytest.raises(td.ShapeMismatch, match=r"the covariance of 2 numbers has shape \(2, 2\)"):
+            td.propagate(np.sum, x, spread)
+    for spread, said in ((np.array([[1.0, 0.2], [0.1, 1.0]]), "symmetric"), (-x, "negative"), (np.diag([1.0, np.nan]), "negative, or NaN")):
+        with pytest.raises(td.ArgumentMismatch, match=said):
+            td.propagate(np.sum, x, spread)
+    with pytest.raises(td.ArgumentMismatch, match="first or second order"):
+        td.propagate(np.sum, x, np.eye(2), order=3)
+
+
+def growth(p, t):
+    return p["rate"] * p["time"] ** 2 * (p["x"][1] + t) if p["rate"] > 0.0 else 5.0 * p["time"]
+
+
+def test_sensitivities_have_names_and_elasticities():
+    """By hand, on both sides of a branch and from every target; the table is sorted."""
+    p = {"rate": 2.0, "time": 3.0, "x": np.array([1.0, 0.5])}
+    for f in (growth, td.GuardedTape(growth), td.compile(growth, p, td.Constant(0.5)), td.record(growth, p, td.Constant(0.5))):
+        found = td.sensitivities(f, p, td.Constant(1.5))
+        assert found.value == growth(p, 1.5)
+        assert found.names == ["x['rate']", "x['time']", "x['x'][0]", "x['x'][1]"]
+        np.testing.assert_allclose(found.values, [2.0, 3.0, 1.0, 0.5])
+        np.testing.assert_allclose(found.derivatives, [18.0, 24.0, 0.0, 18.0], rtol=1e-14)
+        np.testing.assert_allclose(found.elasticities, [1.0, 2.0, 0.0, 0.25], rtol=1e-14)
+    text = str(found).splitlines()
+    assert [row.split()[0] for row in text[2:]] == ["x['time']", "x['rate']", "x['x'][1]", "x['x'][0]"]
+    assert text[2].split()[1:] == ["3", "24", "2"]
+    other = td.sensitivities(growth, {**p, "rate": -1.0}, 1.5)
+    np.testing.assert_allclose(other.derivatives, [0.0, 5.0, 0.0, 0.0])
+    assert np.isnan(td.sensitivities(lambda x: x * 0.0, 1.0).elasticities[0])
+    assert str(td.sensitivities(np.sum, np.ones(30))).endswith("and 10 others")
+    with pytest.raises(td.NonScalarOutput):
+        td.sensitivities(lambda x: x, np.ones(2))
