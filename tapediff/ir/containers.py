@@ -237,6 +237,13 @@ def _inside(treedef: TreeDef) -> Iterator[tuple[str, TreeDef]]:
             yield (f".{keys[k]}" if hasattr(kind, "__dataclass_fields__") else f"[{keys[k]!r}]"), part
 
 
+def part_names(treedef: TreeDef) -> Sequence[Tree]:
+    """What names the parts of a container: keys of a dict, names of fields, else positions."""
+    kind, keys, parts = treedef
+    by_position = kind in REGISTERED or not keys
+    return list(getattr(kind, "_fields", range(len(parts)))) if by_position else list(keys)
+
+
 def rows_of(treedef: TreeDef, leaves: Iterator[Tree], root: str) -> Iterator[tuple[str, str]]:
     """The rows (name, type) of a table of arguments: one for each leaf, value and empty container."""
     if treedef.kind is None:

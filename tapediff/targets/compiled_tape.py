@@ -294,9 +294,9 @@ class CompiledTape(NativeCalls, Generic[Result]):
         check_last(out, derived, several)
         given = [*inputs, *fitting(derived, len(inputs), vectors, self.tape.name)]
         if any(map(is_tracked, given)):
-            return Evaluation(inline(derived, given), tape, argnums, replayed(self.tape))
+            return Evaluation(inline(derived, given), tape, operator.wrt, replayed(self.tape))
         outputs = self.run_unguarded(operator, given, out if several or out is None else [out])
-        found = Evaluation(outputs, tape, argnums, self.run_unguarded, self.kernel)
+        found = Evaluation(outputs, tape, operator.wrt, self.run_unguarded, self.kernel)
         found.kernel = lambda _: self._direct_kernel(operator, args)
         return found
 

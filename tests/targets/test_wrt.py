@@ -1,6 +1,7 @@
 """wrt=, derivatives by a part of an argument: every operator on every target against the part of the whole."""
 
 import itertools
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -155,7 +156,7 @@ def test_parts_that_are_none():
     for call, error, message in (
         (lambda: td.gradient(loss, X, wrt=[1, 1]), td.ArgumentMismatch, "selects an entry of the argument twice"),
         (lambda: td.gradient(loss, X, wrt=[1, -7]), td.ArgumentMismatch, "selects an entry of the argument twice"),
-        (lambda: td.gradient(lambda d: loss(d["x"]), {"x": X}, wrt=2), td.ArgumentMismatch, "the argument is a container"),
+        (lambda: td.gradient(lambda d: loss(d["x"]), {"x": X}, wrt=2), td.ArgumentMismatch, "a part of a container by its keys"),
         (lambda: td.gradient(lambda a, b: loss(a), X, B, argnums=(0, 1), wrt=1), td.ArgumentMismatch, "an index for each of 2 arguments"),
         (lambda: td.gradient(loss, X, wtr=2), td.ArgumentMismatch, "wrt= in place of wtr="),
         (lambda: td.gradient(loss, X, wrt=8), IndexError, "index 8 is out of bounds"),
@@ -174,3 +175,80 @@ def test_a_small_part_of_a_long_vector_takes_a_small_part_of_the_time():
     for target, share in ((tape, 0.1), (td.compile(tape), 0.5)):
         whole, part = lambda t=target: td.gradient(t, x), lambda t=target: td.gradient(t, x, wrt=np.s_[5:15])
         assert times_as_long(part, whole, limit=share) < share
+
+
+NESTED = {"layers": [{"w": X[:4].reshape(2, 2), "b": B[:2]}, {"w": X[4:].reshape(2, 2), "b": B[2:4]}], "tau": 1.5, "n": 3, "kind": "net"}
+
+
+def network(p):
+    h = np.array([0.3, -0.6])
+    for layer in p["layers"]:
+        h = np.tanh(layer["w"] @ h + layer["b"]) * p["tau"]
+    return np.sum(h**p["n"]) if p["tau"] > 0.0 else np.sum(h) * p["tau"]
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_every_operator_takes_a_named_part_of_a_container(kind):
+    """A leaf or what is inside a key, twice, at the recorded point and others; on another branch where the target has it."""
+    f = target_of(kind, network, NESTED)
+    points = [NESTED, {**NESTED, "tau": 0.7}, *([{**NESTED, "tau": -0.4}] if kind in ("function", "guarded") else [])]
+    for p in [*points, points[0]]:
+        g = td.gradient(network, p)
+        step = 1e-6
+        slope = (network({**p, "tau": p["tau"] + step}) - network({**p, "tau": p["tau"] - step})) / (2.0 * step)
+        assert abs(td.gradient(f, p, wrt="tau") - slope) < 1e-8
+        same(td.gradient(f, p, wrt="tau"), g["tau"])
+        same(td.gradient(f, p, wrt=("layers", 1, "b")), g["layers"][1]["b"])
+        value, inside = td.value_and_gradient(f, p, wrt=("layers", 0))
+        same(value, network(p))
+        assert inside.keys() == {"w", "b"}
+        same(inside["w"], g["layers"][0]["w"])
+        for layer, wanted in zip(td.gradient(f, p, wrt="layers"), g["layers"]):
+            same(layer["w"], wanted["w"])
+        out = np.empty(2)
+        assert td.gradient(f, p, wrt=("layers", 0, "b"), out=out) is out
+        same(out, g["layers"][0]["b"])
+        of_b = lambda b: network({**p, "layers": [{**p["layers"][0], "b": b}, p["layers"][1]]})
+        b, path = p["layers"][0]["b"], ("layers", 0, "b")
+        h, v = td.hessian(of_b, b), np.array([1.0, -2.0])
+        same(td.hessian(f, p, wrt=path), h)
+        same(td.sparse_hessian(f, p, wrt=path).toarray(), h)
+        same(td.hvp(f, p, v, wrt=path), h @ v)
+        same(td.value_gradient_and_hvp(f, p, v, wrt=path)[2], h @ v)
+        same(td.value_gradient_and_hessian(f, p, wrt=path)[2], h)
+        same(td.jvp(f, (p,), (v,), wrt=path)[1], td.gradient(of_b, b) @ v)
+        _, pull = td.vjp(f, p, wrt=path)
+        same(pull(2.0)[0], 2.0 * td.gradient(of_b, b))
+        same(td.derivative(f, p, wrt="tau"), g["tau"])
+        curvature = (td.gradient(network, {**p, "tau": p["tau"] + step})["tau"] - td.gradient(network, {**p, "tau": p["tau"] - step})["tau"]) / (2 * step)
+        assert abs(td.second_derivative(f, p, wrt="tau") - curvature) < 1e-7
+
+
+def test_named_parts_of_several_arguments_and_other_containers():
+    """A tuple of paths, ... for all of an argument; named tuples and tuples; second order through a gradient."""
+    Pair = namedtuple("Pair", "low high")
+    f = lambda p, q: np.sum(p.low * q[1] ** 2) + np.sum(p.high * q[0])
+    p, q = Pair(X[:2], B[:2]), (np.array([0.5, 1.5]), V[:2])
+    for target in (f, td.compile(f, p, q), td.GuardedTape(f)):
+        whole = td.gradient(target, p, q, argnums=(0, 1))
+        low, last = td.gradient(target, p, q, argnums=(0, 1), wrt=("low", 1))
+        same(low, whole[0].low)
+        same(last, whole[1][1])
+        all_of, first = td.gradient(target, p, q, argnums=(0, 1), wrt=(..., (0,)))
+        same(all_of.high, whole[0].high)
+        same(first, whole[1][0])
+        (_, lows), (lasts, _) = td.hessian(target, p, q, argnums=(0, 1), wrt=("low", 1))
+        same(lows, np.diag(2.0 * V[:2]))
+        same(lasts, np.diag(2.0 * V[:2]))
+        with pytest.raises(td.ArgumentMismatch, match="a name for each of 2 arguments"):
+            td.gradient(target, p, q, argnums=(0, 1), wrt="low")
+
+
+def test_names_that_a_container_does_not_have():
+    """The message lists what there is to differentiate by."""
+    for wrt, names in (("x", "'layers', 'tau'"), (("layers", 2), "0, 1"), ("n", "'layers', 'tau'"), ("kind", "'layers', 'tau'"),
+                       (0, "'layers', 'tau'"), (["tau"], "'layers', 'tau'"), (("layers", True), "0, 1")):  # fmt: skip
+        with pytest.raises(td.ArgumentMismatch, match=rf"(?s)there is none to differentiate by.*fix: one of {names}$"):
+            td.gradient(network, NESTED, wrt=wrt)
+    with pytest.raises(td.ArgumentMismatch, match="pass the array as an argument of its own"):
+        td.gradient(network, NESTED, wrt=("layers", 0, "w", 0))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...errors import ArgumentMismatch
 from ...ir.arguments import chosen_arguments, unwrap
-from ...ir.containers import flatten_argument, flatten_as, is_container, only, positions_of
+from ...ir.containers import flatten_argument, flatten_as, is_container, only, part_names, positions_of
 from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.outputs import as_number
 from ...ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
@@ -29,6 +29,7 @@ class Chosen:
         trees: the treedef of the gradient by each argument; None if each is one array.
         arrays: the differentiated arrays, or their types.
         parts: the differentiated entries of each; empty for all.
+        kept: of containers of which `wrt` names a part: its positions among the differentiated arrays of the arguments; None for all.
     """
 
     numbers: Numbers
@@ -36,6 +37,11 @@ class Chosen:
     trees: tuple[TreeDef, ...] | None
     arrays: Sequence[Operand]
     parts: tuple[Part, ...] = ()
+    kept: Numbers | None = None
+
+    def inputs(self, wrt: Numbers) -> Numbers:
+        """Of the inputs that belong to the arguments, those to differentiate by."""
+        return wrt if self.kept is None else tuple([wrt[k] for k in self.kept])
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -141,14 +147,40 @@ def choose(target: Target, args: Sequence[Tree], argnums: object, wrt: Operand =
 
 def _restricted(chosen: Chosen, wrt: Operand, name: str) -> Chosen:
     if chosen.trees is not None and any(tree != ARRAY for tree in chosen.trees):
-        raise ArgumentMismatch("wrt= selects entries of an array, and the argument is a container", got=f"wrt={wrt!r}"[:60],
-                               fix="pass that array as an argument of its own, or the others as td.Constant")  # fmt: skip
+        return _named_parts(chosen, chosen.trees, wrt)
     count = len(chosen.arrays)
     if count != 1 and (not isinstance(wrt, (tuple, list)) or len(wrt) != count):
         raise ArgumentMismatch(f"wrt= must be a tuple with an index for each of {count} arguments of {name}", got=f"wrt={wrt!r}"[:60],
                                fix="... for all of an argument: wrt=(np.s_[1:], ...)")  # fmt: skip
     indices = [wrt] if count == 1 else list(wrt)
     return replace(chosen, parts=tuple(part_of(index, shape) for index, shape in zip(indices, chosen.shapes)))
+
+
+def _named_parts(chosen: Chosen, trees: tuple[TreeDef, ...], wrt: Operand) -> Chosen:
+    """The parts of containers that are named by their keys: "tau", or ("layers", 0); ... for all of an argument."""
+    if len(trees) > 1 and (not isinstance(wrt, (tuple, list)) or len(wrt) != len(trees)):
+        raise ArgumentMismatch(f"wrt= must be a tuple with a name for each of {len(trees)} arguments", got=f"wrt={wrt!r}"[:60],
+                               fix='... for all of an argument: wrt=("tau", ...)')  # fmt: skip
+    names = [wrt] if len(trees) == 1 else list(wrt)
+    found: list[TreeDef] = []
+    kept: list[int] = []
+    first = 0
+    for tree, name in zip(trees, names):
+        part, start = tree, first
+        for key in () if name is ... else name if type(name) is tuple else (name,):
+            keys = {(type(known), known): k for k, known in enumerate(part_names(part)) if count_leaves(part.parts[k])}
+            place = keys.get((type(key), key)) if isinstance(key, Hashable) else None
+            if place is None:
+                raise ArgumentMismatch(
+                    "wrt= names a part of a container by its keys, and there is none to differentiate by", got=f"wrt={wrt!r}"[:60],
+                    fix=f"one of {', '.join(repr(known) for _, known in keys)}" if keys else "pass the array as an argument of its own",
+                )  # fmt: skip
+            start += sum(map(count_leaves, part.parts[:place]))
+            part = part.parts[place]
+        found.append(part)
+        kept += range(start, start + count_leaves(part))
+        first += count_leaves(tree)
+    return replace(chosen, trees=tuple(found), arrays=[chosen.arrays[k] for k in kept], kept=tuple(kept))
 
 
 def _choose(target: Target, args: Sequence[Tree], argnums: object) -> Chosen:

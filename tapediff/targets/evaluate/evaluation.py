@@ -161,7 +161,7 @@ def evaluate(
     derived = operator.tape(tape)
     check_last(out, derived, several)
     given = fitting(derived, len(tape.inputs), vectors, tape.name)
-    return Evaluation(replay(derived, [*inputs, *given]), tape, wrt, replayed(tape))
+    return Evaluation(replay(derived, [*inputs, *given]), tape, operator.wrt, replayed(tape))
 
 
 def check_last(out: Out, derived: Tape, several: bool) -> None:

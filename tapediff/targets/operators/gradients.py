@@ -189,7 +189,9 @@ def gradient_answer(target: Target, asked: Request, out: Out, keep: bool) -> Tre
     """Gradient, or value and gradient if `keep`, with aux if asked for."""
     chosen, has_aux = choose(target, asked.args, asked.argnums, asked.wrt), asked.has_aux
     into = out if out is None or chosen.is_plain else chosen.flat(out, "out")
-    build = lambda wrt: Operator(joint_tape, wrt, keep or has_aux, has_aux=has_aux, parts=chosen.parts)  # noqa: E731 -- its name is its use
+    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
+        joint_tape, chosen.inputs(wrt), keep or has_aux, has_aux=has_aux, parts=chosen.parts
+    )
     found = evaluate(target, asked.args, chosen.numbers, build, (), into, not chosen.is_plain, has_aux)
     gradient = found.derivatives(chosen, len(found.tape.outputs) * (keep or has_aux), out)
     answer = found.with_aux(has_aux, found.value(), gradient) if keep else found.with_aux(has_aux, gradient)

@@ -65,7 +65,7 @@ def _hvp(verb: str, asked: Request, v: Tree, out: Out) -> Tree:
     vectors = chosen.flat(v, "the vector")
     count = count_of(vectors, chosen.shapes)
     build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        tapes.hvp_tape, wrt, keep or has_aux, count, len(vectors), has_aux=has_aux, parts=chosen.parts
+        tapes.hvp_tape, chosen.inputs(wrt), keep or has_aux, count, len(vectors), has_aux=has_aux, parts=chosen.parts
     )
     into = out if out is None or chosen.is_plain else chosen.flat(out, "out")
     found = evaluate(asked.given.target, asked.args, chosen.numbers, build, vectors, into, not chosen.is_plain, has_aux)

@@ -116,7 +116,7 @@ def _matrix(
     target, has_aux, is_hessian = asked.given.target, asked.has_aux, make is _tapes().hessian_tape
     chosen = choose(target, asked.args, asked.argnums, asked.wrt)
     build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        make, wrt, keep or has_aux, mode=mode, has_aux=has_aux, parts=chosen.parts
+        make, chosen.inputs(wrt), keep or has_aux, mode=mode, has_aux=has_aux, parts=chosen.parts
     )
     tree = None if out is None else _tree_of(out)
     into = None if tree is None else leaves_like(tree, out, "out")

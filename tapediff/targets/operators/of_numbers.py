@@ -98,8 +98,10 @@ def _twice(verb: str, target: Target, args: tuple[Tree, ...], argnums: int, name
     if known is not None:
         return known
     asked, number = _by_number(target, args, argnums, named)
-    parts = choose(target, asked.args, number, asked.wrt).parts
-    build = lambda wrt: Operator(tapes.second_tape, wrt, True, has_aux=asked.has_aux, parts=parts)  # noqa: E731 -- its name is its use
+    chosen = choose(target, asked.args, number, asked.wrt)
+    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
+        tapes.second_tape, chosen.inputs(wrt), True, has_aux=asked.has_aux, parts=chosen.parts
+    )
     found = evaluate(target, asked.args, (number,), build, has_aux=asked.has_aux)
     start = len(found.tape.outputs)
     middle = start + (len(found.outputs) - start) // 2
@@ -120,7 +122,7 @@ def _by_number(target: Target, args: tuple[Tree, ...], argnums: int, named: dict
     chosen = choose(target, asked.args, asked.argnums, asked.wrt)
     number = chosen.numbers[0]
     x = asked.args[number]
-    if is_container(x) or chosen.shapes != [()]:
+    if (is_container(x) and chosen.kept is None) or chosen.shapes != [()]:
         got = type(x).__name__ if is_container(x) else f"shape {chosen.shapes[0]}"
         raise ShapeMismatch(f"argument {number} of {name_of(target)} is no number", got=got,
                             fix="td.gradient or td.jacobian of a function of an array")  # fmt: skip

@@ -117,7 +117,7 @@ def pushed(asked: Request, moving: tuple[int, ...], tangents: Sequence[Tree]) ->
     count = count_of([v for v in vectors if v is not None], [s for v, s in zip(vectors, chosen.shapes) if v is not None])
     vectors = [np.zeros(s if count is None else (count, *s)) if v is None else v for v, s in zip(vectors, chosen.shapes)]
     build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        tapes.jvp_tape, wrt, True, count, len(vectors), has_aux=asked.has_aux, parts=chosen.parts
+        tapes.jvp_tape, chosen.inputs(wrt), True, count, len(vectors), has_aux=asked.has_aux, parts=chosen.parts
     )
     found = evaluate(target, asked.args, moving, build, vectors, has_aux=asked.has_aux)
     kept = len(found.tape.outputs)
@@ -213,7 +213,7 @@ def split(asked: Request, numbers: tuple[int, ...], make: Callable[..., Tape]) -
     """Evaluate a call, and return the second half of its product."""
     chosen = choose(asked.given.target, asked.args, numbers, asked.wrt)
     build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        tapes.Forward(make), wrt, True, has_aux=asked.has_aux, parts=chosen.parts
+        tapes.Forward(make), chosen.inputs(wrt), True, has_aux=asked.has_aux, parts=chosen.parts
     )
     found = evaluate(asked.given.target, asked.args, numbers, build, has_aux=asked.has_aux)
     outputs = outputs_among(asked.args)

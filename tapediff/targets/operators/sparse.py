@@ -95,7 +95,7 @@ def _entries(
         raise ArgumentMismatch("format of a sparse array", got=repr(format), fix='"csr" or "csc"')
     asked, chosen = _by_one(target, args, named, argnums)
     build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        make, wrt, asked.has_aux, mode=format, has_aux=asked.has_aux, parts=chosen.parts
+        make, chosen.inputs(wrt), asked.has_aux, mode=format, has_aux=asked.has_aux, parts=chosen.parts
     )
     found = evaluate(target, asked.args, chosen.numbers, build, has_aux=asked.has_aux)
     if any(map(is_tracked, found.outputs)):
