@@ -93,7 +93,7 @@ class Chosen:
         leaves = [leaf for tree, each in zip(self.trees, given) for leaf in leaves_like(tree, each, what)]
         if what == "out":
             for tree, each in zip(self.trees, given):
-                _require_own_arrays(tree, each)
+                require_own_arrays(tree, each)
         return leaves
 
 
@@ -112,7 +112,7 @@ def leaves_like(treedef: TreeDef, tree: Tree, what: str) -> list[Operand]:
     return leaves
 
 
-def _require_own_arrays(treedef: TreeDef, out: Tree) -> None:
+def require_own_arrays(treedef: TreeDef, out: Tree) -> None:
     """Raise if a container returns copies of its arrays at each access: writing to a copy is lost."""
     for one, other in zip(leaves_like(treedef, out, "out"), leaves_like(treedef, out, "out")):
         if isinstance(one, np.ndarray) and one.size and not np.may_share_memory(one, other):

@@ -22,7 +22,7 @@ from .fast_path import FIRST, Argnums
 OPTIONS = ("argnames", "has_aux", "wrt")
 
 # Options of single operators, for messages.
-OWN_OPTIONS = ("argnums", "out", "mode", "format")
+OWN_OPTIONS = ("argnums", "out", "mode", "format", "accumulate")
 
 
 class Given(NamedTuple):
@@ -148,7 +148,7 @@ def _by_position(target: Target, args: tuple[Tree, ...], named: dict[str, Tree])
     except TypeError as error:
         # A misspelt option looks like an argument of the target.
         meant = {name: get_close_matches(name, (*OPTIONS, *OWN_OPTIONS), 1) for name in named}
-        said = ", ".join(f"{found[0]}= in place of {name}=" for name, found in meant.items() if found)
+        said = ", ".join(f"{found[0]}= in place of {name}=" for name, found in meant.items() if found and found[0] != name)
         got, fix = (error.got, error.fix) if isinstance(error, ArgumentMismatch) else (str(error), "pass arguments by their names")
         raise ArgumentMismatch(
             f"{name_of(target)} does not take these arguments, and operators have no such option", got=got,

@@ -8,13 +8,15 @@ from typing import overload
 import numpy as np
 
 from ...compiler.runtime.status import KEPT, PENDING
-from ...ir.containers import Container
-from ...ir.instruction import Operand, Target, Tree
+from ...errors import ArgumentMismatch, TrackedValueEscaped
+from ...ir.containers import Container, flatten_argument
+from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.outputs import Out, check_out, deliver
+from ...ir.pytree import ARRAY
 from ...ir.tape import Tape
 from ...recording.recorder import current_recorder
 from ..evaluate.call_code import GuardValue, raise_pending
-from ..evaluate.chosen import choose
+from ..evaluate.chosen import choose, leaves_like, require_own_arrays
 from ..evaluate.direct_calls import GRADIENT, VALUE_AND_GRADIENT, DirectCalls, gradient_directly, joined
 from ..evaluate.evaluation import evaluate, replay, traced
 from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given
@@ -40,7 +42,8 @@ def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
         x, args: the point: floats or float arrays; td.Constant(y) for run-time data.
         argnums: which argument to differentiate by, -1 is the last; a tuple or list gives a tuple of gradients.
         out: array (or tuple or container of arrays) that receives the gradient; untouched when anything fails.
-        named: further arguments by name; argnames= in place of argnums; has_aux=True, where the target returns (value, aux).
+        named: further arguments by name; argnames= in place of argnums; has_aux=True, where the target returns (value, aux);
+            wrt=, a part of the argument; accumulate=True, to add to `out` instead of writing it.
 
     Returns:
         Array of the argument's shape and dtype: `out`, or a fresh one that no later call touches. By a container, a container of the same
@@ -121,6 +124,8 @@ class FastPath:
         Args:
             status: of the fast path, None if it was not tried.
         """
+        if named and "accumulate" in named:
+            return _accumulated(self, args, argnums, out, named, keep)
         if type(status) is not GuardValue:
             if type(status) is int and status in (KEPT, PENDING):
                 self._raise_kept(status)
@@ -161,6 +166,8 @@ class FastPath:
 
 def _answer(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], keep: bool) -> Tree:
     """Gradient, or value and gradient if `keep`, of a function or Tape."""
+    if "accumulate" in named:
+        return _accumulated(target, args, argnums, out, named, keep)
     asked = requested(target, args, argnums, named)
     if asked.has_aux or asked.wrt is not None:
         return gradient_answer(target, asked, out, keep)
@@ -178,6 +185,35 @@ def _answer(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, 
     found = deliver(outputs[keep:], into, several)
     gradient = found if chosen.trees is None else chosen.nested(found) if out is None else out
     return (_as_number(outputs[0]), gradient) if keep else gradient
+
+
+def _accumulated(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], keep: bool) -> Tree:
+    """Add the gradient to the caller's arrays, which are checked before one of them changes."""
+    verb: Callable[..., Tree] = value_and_gradient if keep else gradient
+    options = {name: value for name, value in named.items() if name != "accumulate"}
+    if not named["accumulate"]:
+        return verb(target, *args, argnums=argnums, out=out, **options)
+    if out is None:
+        raise ArgumentMismatch("accumulate=True adds to the arrays given as out=", got="no out=", fix="out=np.zeros(x.shape)")
+    found = verb(target, *args, argnums=argnums, **options)
+    has_aux = bool(options.get("has_aux"))
+    made = found[1] if keep else found[0] if has_aux else found
+    leaves, arrays, several = [made], [out], type(made) is not np.ndarray
+    if several:
+        leaves, tree = flatten_argument(made)
+        # A list may receive the gradients by several arguments, which are a tuple.
+        into = tuple(out) if type(out) is list and type(made) is tuple else out
+        arrays = leaves_like(tree, into, "out")
+        if tree != ARRAY:
+            require_own_arrays(tree, into)
+    if any(map(is_tracked, leaves)) or any(map(is_tracked, arrays)):
+        raise TrackedValueEscaped("accumulate=True adds to plain arrays, which cannot hold tracked values",
+                                  fix="inside a recording: total = total + td.gradient(f, x)")  # fmt: skip
+    check_out(arrays if several else out, [ValueType(np.shape(leaf), np.result_type(leaf)) for leaf in leaves], several)
+    with np.errstate(all="ignore"):
+        for array, leaf in zip(arrays, leaves):
+            array += leaf
+    return (found[0], out) if keep else (out, found[1]) if has_aux else out
 
 
 def _as_number(value: Operand) -> Tree:
