@@ -7,7 +7,7 @@ NumPy, with the rules of the ops on plain arrays; calls and iterations of loops 
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,12 +17,10 @@ from .errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
 from .ir.arguments import unwrap
 from .ir.containers import entries
 from .ir.inputs import as_inputs, by_names
-from .ir.instruction import CONSTANT, GUARD, INPUT, Instruction, Operand, Params, Target, Tree
+from .ir.instruction import CONSTANT, GUARD, INPUT, Instruction, Operand, Target, Tree
 from .ir.interpreter import run
-from .ir.pytree import ARRAY
 from .ir.tape import Tape
 from .ops.arrays.indexing import RegionCotangent
-from .ops.arrays.reductions import CUMSUM, SUM
 from .ops.arrays.shape import unbroadcast
 from .ops.control.calls import (
     CALL_VARIANT,
@@ -35,9 +33,8 @@ from .ops.control.calls import (
     loop_with_numpy,
 )
 from .ops.control.solution import SOLUTION
-from .ops.declaration.op import Elementwise, Op, declared_op
-from .ops.elementwise.arithmetic import CONVERT
-from .ops.matrices.products import CORRELATE, MATMUL
+from .ops.declaration.op import Elementwise, declared_op
+from .ops.rounding_errors import rounding_error
 from .targets.evaluate.chosen import tape_of
 from .targets.evaluate.nested_recording import is_recorded
 from .targets.evaluate.request import function_of
@@ -46,21 +43,6 @@ from .targets.record_function import record
 
 __all__ = ["Contribution", "ErrorEstimate", "error_estimate"]
 
-# Results that are no new numbers, or are always floats.
-EXACT = frozenset(
-    "negative absolute sign floor ceil trunc rint copysign fmod maximum minimum fmax fmin select select_by_jump zero_where_discarded "
-    "nan_to_zero_where_discarded stop_gradient random_bits random_unit".split()
-)
-# The largest error in units of the last place; of other functions SCIPY. docs/accuracy.md has those of tapediff's own.
-_BY_ULPS = {
-    0.5: "add subtract multiply divide square reciprocal sqrt floor_divide remainder product_or_zero quotient_or_zero",
-    1.0: "log log2 log10 hypot cbrt erf",
-    1.4: "exp exp2 expm1 log1p power cosh arcsin arccos root",
-    1.9: "sin cos tanh sinh expit log_expit softplus logaddexp arctan arctan2 arcsinh arccosh arctanh one_minus_square",
-    3.2: "logit tan erfc log_ndtr digamma xlogy xlog1py",
-}
-ULPS = {name: ulps for ulps, names in _BY_ULPS.items() for name in names.split()}
-SCIPY = 10.0
 EPSILON = float(np.finfo(np.float64).eps)
 SINGLE = float(np.finfo(np.float32).eps)
 SHOWN = 10
@@ -182,7 +164,7 @@ def error_estimate(target: Target, x: Tree, /, *args: Tree, **named: Tree) -> Er
 def _of_inputs(tape: Tape, inputs: Sequence[Operand], bars: Sequence[Operand]) -> list[Contribution]:
     names: Sequence[str] = [name or f"[{k}]" for k, name in enumerate(tape.argument_names)]
     if tape.arguments is not None:
-        names = [path for name, tree in zip(names, tape.arguments) for path, leaf in entries(tree, name) if leaf == ARRAY]
+        names = [path for name, tree in zip(names, tape.arguments) for path, leaf in entries(tree, name) if leaf.kind is None]
     made: list[Contribution] = []
     for k in sorted(tape.active_inputs):
         size = 0.0 if bars[k] is None else _size(inputs[k], bars[k])
@@ -265,9 +247,15 @@ def _sweep(
             cotangents = _through_callee(instruction, values[number], z_bar, operands, found)
         else:
             cotangents = _through(instruction, values[number], z_bar, operands, [i not in fixed for i in instruction.inputs])
-            size = _size(values[number], z_bar) if instruction.type.is_float and type(z_bar) is not DynamicArray else 0.0
-            if size:
-                found.add(instruction.site, _error(instruction, values[number], z_bar, operands, cotangents, size), size)
+            if instruction.type.is_float and type(z_bar) is not DynamicArray:
+                size = _size(values[number], z_bar)
+                error = rounding_error(instruction, values[number], operands)
+                if error is None:  # the result is right for operands with as many errors as they have columns
+                    backward = sum(_size(x, x_bar) for x, x_bar in zip(operands, cotangents) if x_bar is not None)
+                    columns = max((np.shape(x)[-1] for x in operands if np.ndim(x)), default=1)
+                    found.add(instruction.site, 0.5 * _epsilon(instruction.type.dtype) * (size + columns * backward), size)
+                else:
+                    found.add(instruction.site, _size(error, z_bar), size)
         for i, cotangent in zip(instruction.inputs, cotangents):
             add(i, cotangent)
     return [bars.get(number) for number in tape.inputs]
@@ -293,60 +281,6 @@ def _through(
     return [c if c is None else unbroadcast(np.where(np.equal(z_bar, 0.0), 0.0, c), np.shape(x)) for c, x in zip(made, operands)]
 
 
-def _error(
-    instruction: Instruction, z: Operand, z_bar: Operand, operands: Sequence[Operand], cotangents: Sequence[Operand], size: float
-) -> float:
-    """The error that an operation makes itself, times its adjoint; `size` is the sum of |z * z_bar|."""
-    op, params = declared_op(instruction), instruction.params
-    unit = 0.5 * _epsilon(instruction.type.dtype)
-    if op is CONVERT:
-        return unit * size if np.asarray(operands[0]).dtype.itemsize > np.asarray(z).dtype.itemsize else 0.0
-    if op.moves or op.exact or op.is_view or op.name in EXACT:
-        return 0.0
-    if isinstance(op, Elementwise):
-        rounded = ~_is_exact(op, operands)
-        size = size if rounded.ndim == 0 and rounded else _size(np.where(rounded, z, 0.0), z_bar)
-        return 2.0 * unit * _ulps(op, params) * size
-    if op in ADDITIONS:
-        sizes = op.evaluate(*map(np.abs, operands), *params)
-        return unit * ADDITIONS[op](operands, params) * _size(sizes, z_bar)
-    # Backward stable: the result is right for operands with a few errors for each row.
-    backward = sum(_size(x, x_bar) for x, x_bar in zip(operands, cotangents) if isinstance(x_bar, (np.ndarray, np.floating)))
-    return unit * (size + max((np.shape(x)[-1] for x in operands if np.ndim(x)), default=1) * backward)
-
-
-def _ulps(op: Op, params: Params) -> float:
-    # By repeated squaring, each of which doubles the error so far.
-    return max(1.4, 0.5 * (abs(params[0]) - 1)) if op.name == "integer_power" else ULPS.get(op.name, SCIPY)
-
-
-def _is_exact(op: Op, operands: Sequence[Operand]) -> np.ndarray:
-    """Where arithmetic does not round: powers of two, zeros, and differences of numbers within a factor of two (Sterbenz)."""
-    if op.name in ("add", "subtract"):
-        x, y = operands[0], operands[1] if op.name == "subtract" else np.negative(operands[1])
-        near = (np.multiply(x, y) > 0.0) & (np.abs(x) <= 2.0 * np.abs(y)) & (np.abs(y) <= 2.0 * np.abs(x))
-        return np.asarray(near | np.equal(x, 0.0) | np.equal(y, 0.0))
-    if op.name in ("multiply", "divide", "reciprocal"):
-        powers = [np.abs(np.frexp(x)[0]) == 0.5 for x in operands]
-        return np.asarray(powers[0] | powers[1] if op.name == "multiply" else powers[-1])
-    return np.asarray(False)
-
-
-def _additions(operands: Sequence[Operand], params: Params) -> float:
-    """How many additions the terms of a sum go through: eight partial sums along rows, one by one along columns."""
-    shape, axes = np.shape(operands[0]), params[0]
-    count = int(np.prod([shape[k] for k in axes]))
-    return min(count - 1, count / 8 + 3) if len(shape) - 1 in axes else count - 1
-
-
-ADDITIONS: dict[Op, Callable[[Sequence[Operand], Params], float]] = {
-    SUM: _additions,
-    CUMSUM: lambda operands, params: np.shape(operands[0])[params[0]],
-    MATMUL: lambda operands, params: np.shape(operands[0])[-1],
-    CORRELATE: lambda operands, params: min(map(np.size, operands)),
-}
-
-
 def _through_callee(instruction: Instruction, z: Operand, z_bars: Operand, operands: Sequence[Operand], found: _Found) -> Sequence[Operand]:
     """The cotangents of the operands of a call or a loop, by its callee's tape."""
     op, callee = instruction.op, instruction.params[0]
@@ -356,8 +290,9 @@ def _through_callee(instruction: Instruction, z: Operand, z_bars: Operand, opera
         for value, z_bar in zip(z, z_bars):
             size = 0.0 if z_bar is None else _size(value, z_bar)
             found.add(instruction.site, 0.5 * EPSILON * size, size)
-        active = [np.asarray(x).dtype.kind == "f" for x in operands]
-        return declared_op(instruction).vjp(z_bars, z, *operands, active=active, maybe_discarded=True, callee=callee)
+        rule, active = declared_op(instruction).vjp, [np.asarray(x).dtype.kind == "f" for x in operands]
+        assert callable(rule), "ops of tuples have one rule for all operands"
+        return rule(z_bars, z, *operands, active=active, maybe_discarded=True, callee=callee)
     if op is CALL_VARIANT:
         return [None, *_sweep(callee.plain_tape(int(operands[0]), operands[1:]), operands[1:], z_bars, found)]
     return _sweep(callee.plain_tape(int(z[-1]), operands), operands, z_bars[:-1], found)

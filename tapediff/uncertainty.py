@@ -195,7 +195,7 @@ def propagate(
     if order not in (1, 2):
         raise ArgumentMismatch("td.propagate is of first or second order", got=f"order={order!r}", fix="order=1 or order=2")
     vector, flat = _of_vector(f, mean, args, named)
-    spread = cov.matrix if isinstance(cov, Covariance) else cov
+    spread: SparseArray = cov.matrix if isinstance(cov, Covariance) else cov
     _require_covariance(spread, vector.size)
     value, unravel = ravel(flat(vector))
     results = lambda v: ravel(flat(v))[0]  # noqa: E731 -- its name is its use

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -168,12 +168,12 @@ def _named_parts(chosen: Chosen, trees: tuple[TreeDef, ...], wrt: Operand) -> Ch
     for tree, name in zip(trees, names):
         part, start = tree, first
         for key in () if name is ... else name if type(name) is tuple else (name,):
-            keys = {(type(known), known): k for k, known in enumerate(part_names(part)) if count_leaves(part.parts[k])}
-            place = keys.get((type(key), key)) if isinstance(key, Hashable) else None
+            keys = {k: known for k, known in enumerate(part_names(part)) if count_leaves(part.parts[k])}
+            place = next((k for k, known in keys.items() if type(known) is type(key) and known == key), None)
             if place is None:
                 raise ArgumentMismatch(
                     "wrt= names a part of a container by its keys, and there is none to differentiate by", got=f"wrt={wrt!r}"[:60],
-                    fix=f"one of {', '.join(repr(known) for _, known in keys)}" if keys else "pass the array as an argument of its own",
+                    fix=f"one of {', '.join(map(repr, keys.values()))}" if keys else "pass the array as an argument of its own",
                 )  # fmt: skip
             start += sum(map(count_leaves, part.parts[:place]))
             part = part.parts[place]
