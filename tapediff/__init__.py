@@ -49,6 +49,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
         zero_sum,
     )  # fmt: skip
     from .posterior.posterior import Posterior
+    from .marginals.discrete import discrete, marginal
     from .marginals.laplace import laplace
     from .rounding import error_estimate
     from .uncertainty import covariance, propagate, sensitivities
@@ -63,13 +64,13 @@ __all__ = [
     "MemoryBudgetExceeded", "NewTape", "NoMode", "NonScalarOutput", "NotConverged", "NotPositiveDefinite", "Output", "Posterior",
     "PosteriorError", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped",
     "TrackedValueLeaked", "Undetermined", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement", "asarray", "checkpoint",
-    "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "covariance", "debug", "derivative", "derivatives", "empty",
-    "error_estimate", "export", "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval",
-    "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "laplace", "linalg", "linear_operator", "linearize", "lower", "ode", "ones",
-    "ordered", "params", "positive", "positive_ordered", "primitive", "propagate", "random", "real", "record", "register_container", "scan",
-    "second_derivative", "sensitivities", "show_versions", "simplex", "sparse", "sparse_hessian", "sparse_jacobian", "special", "static",
-    "stats", "stop_gradient", "subtape", "switch", "testing", "tree", "unit_vector", "upper", "value_and_derivative", "value_and_grad",
-    "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative", "value_gradient_and_hessian",
+    "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "covariance", "debug", "derivative", "derivatives", "discrete",
+    "empty", "error_estimate", "export", "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval",
+    "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "laplace", "linalg", "linear_operator", "linearize", "lower", "marginal", "ode",
+    "ones", "ordered", "params", "positive", "positive_ordered", "primitive", "propagate", "random", "real", "record", "register_container",
+    "scan", "second_derivative", "sensitivities", "show_versions", "simplex", "sparse", "sparse_hessian", "sparse_jacobian", "special",
+    "static", "stats", "stop_gradient", "subtape", "switch", "testing", "tree", "unit_vector", "upper", "value_and_derivative",
+    "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative", "value_gradient_and_hessian",
     "value_gradient_and_hvp", "vjp", "vmap", "while_loop", "zero_sum", "zeros",
 ]  # fmt: skip
 
@@ -107,6 +108,7 @@ MODULES = {
         "cholesky_corr corr_matrix cov_matrix interval lower ordered positive positive_ordered real simplex unit_vector upper zero_sum"
     ),
     "posterior.posterior": "Posterior",
+    "marginals.discrete": "discrete marginal",
     "marginals.laplace": "laplace",
     "rounding": "error_estimate",
     "uncertainty": "covariance propagate sensitivities",

@@ -1,7 +1,6 @@
 """What rounding does to a function's value, to first order: the adjoint of every operation times the error that it makes.
 
-Comes in: a target and a point. Goes out: a bound by the user's lines and by inputs, and what float32 would cost there. The sweep is one by
-NumPy, with the rules of the ops on plain arrays; calls and iterations of loops are swept with their callee's tape.
+Comes in: a target and a point. Goes out: a bound by lines and inputs. NumPy sweeps, by the ops' rules on plain arrays, also through callees.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
-from .ir.arguments import unwrap
 from .ir.containers import entries
 from .ir.inputs import as_inputs, by_names
 from .ir.instruction import CONSTANT, GUARD, INPUT, Instruction, Operand, Target, Tree
@@ -144,11 +142,7 @@ def error_estimate(target: Target, x: Tree, /, *args: Tree, **named: Tree) -> Er
     if is_recorded([*given, *named.values()]):
         raise TrackedValueEscaped("an error estimate looks at values, which a recording would not notice", fix="ask for it outside")
     tape = tape_of(target)
-    if tape is None:
-        tape = record(function_of(target), *given, **named)
-    else:
-        given = tuple(map(unwrap, given)) if tape.arguments is None else given
-    tape = tape.without_aux()
+    tape = (record(function_of(target), *given, **named) if tape is None else tape).without_aux()
     if tape.returns_tuple or tape.output_types[0].shape or not tape.output_types[0].is_float:
         raise NonScalarOutput("an error estimate is of one real number", got=", ".join(map(str, tape.output_types)),
                               fix="return one entry, or a sum")  # fmt: skip
@@ -157,8 +151,7 @@ def error_estimate(target: Target, x: Tree, /, *args: Tree, **named: Tree) -> Er
     found = _Found()
     with np.errstate(all="ignore"):
         of_inputs = _of_inputs(tape, inputs, _sweep(tape, inputs, [np.float64(1.0)], found, tape.active_inputs))
-    lines = found.lines()
-    return ErrorEstimate(float(value), sum(c.error for c in lines), tuple(lines), tuple(of_inputs))
+    return ErrorEstimate(float(value), sum(c.error for c in found.lines()), tuple(found.lines()), tuple(of_inputs))
 
 
 def _of_inputs(tape: Tape, inputs: Sequence[Operand], bars: Sequence[Operand]) -> list[Contribution]:
@@ -168,12 +161,8 @@ def _of_inputs(tape: Tape, inputs: Sequence[Operand], bars: Sequence[Operand]) -
     made: list[Contribution] = []
     for k in sorted(tape.active_inputs):
         size = 0.0 if bars[k] is None else _size(inputs[k], bars[k])
-        made.append(Contribution(names[k], 0.5 * _epsilon(tape.input_types[k].dtype) * size, 0.5 * SINGLE * size))
+        made.append(Contribution(names[k], 0.5 * float(np.finfo(tape.input_types[k].dtype).eps) * size, 0.5 * SINGLE * size))
     return made
-
-
-def _epsilon(dtype: np.dtype) -> float:
-    return float(np.finfo(dtype).eps)
 
 
 def _size(value: Operand, z_bar: Operand) -> float:
@@ -253,7 +242,7 @@ def _sweep(
                 if error is None:  # the result is right for operands with as many errors as they have columns
                     backward = sum(_size(x, x_bar) for x, x_bar in zip(operands, cotangents) if x_bar is not None)
                     columns = max((np.shape(x)[-1] for x in operands if np.ndim(x)), default=1)
-                    found.add(instruction.site, 0.5 * _epsilon(instruction.type.dtype) * (size + columns * backward), size)
+                    found.add(instruction.site, 0.5 * float(np.finfo(instruction.type.dtype).eps) * (size + columns * backward), size)
                 else:
                     found.add(instruction.site, _size(error, z_bar), size)
         for i, cotangent in zip(instruction.inputs, cotangents):
@@ -322,18 +311,16 @@ class _Watched:
         return outputs, ran
 
 
-def _through_loop(
-    z_bars: Sequence[Operand], operands: Sequence[Operand], callee: Operand, form: LoopForm, found: _Found
-) -> list[Operand]:
+def _through_loop(z_bars: Sequence[Operand], operands: Sequence[Operand], callee: Operand, form: LoopForm, found: _Found) -> list[Operand]:
     watched = _Watched(callee)
     loop_with_numpy(watched, form, operands)
     outputs = len(callee.out_types) - form.carries - int(form.stops)
     stacked = z_bars[form.carries : form.carries + outputs]
     saved = z_bars[len(z_bars) - form.carries :] if form.saves_carries else [None] * form.carries
     carries: list[Operand] = list(z_bars[: form.carries])
-    streams: list[Operand] = [None] * form.streams
     constants: list[Operand] = [None] * form.constants
     count = len(watched.calls)
+    streams = [np.zeros((count, *type_.shape)) for type_ in form.parts(callee.in_types)[1]]
     for done in range(count - 1, -1, -1):
         place = count - 1 - done if form.backwards else done
         number, inputs = watched.calls[done]
@@ -341,10 +328,7 @@ def _through_loop(
         bars = _sweep(callee.plain_tape(number, inputs), inputs, seeds, found)
         of_carries, of_streams, of_constants = form.parts(bars)
         carries = [_sum(bar, None if z_bar is None else z_bar[place]) for bar, z_bar in zip(of_carries, saved)]
-        for k, bar in enumerate(of_streams):
-            if bar is not None:
-                if streams[k] is None:
-                    streams[k] = np.zeros((count, *np.shape(bar)))
-                streams[k][place] = bar
+        for stream, bar in zip(streams, of_streams):
+            stream[place] = 0.0 if bar is None else bar
         constants = [_sum(total, bar) for total, bar in zip(constants, of_constants)]
     return [*[None] * form.leading, *carries, *streams, *constants]
