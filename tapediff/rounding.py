@@ -1,6 +1,6 @@
 """What rounding does to a function's value, to first order: the adjoint of every operation times the error that it makes.
 
-Comes in: a target and a point. Goes out: a bound by lines and inputs. NumPy sweeps, by the ops' rules on plain arrays, also through callees.
+Comes in: a target and a point. Goes out: a bound by lines and inputs. NumPy sweeps, by the ops' rules on plain arrays, also in callees.
 """
 
 from __future__ import annotations
