@@ -158,11 +158,9 @@ def _of_inputs(tape: Tape, inputs: Sequence[Operand], bars: Sequence[Operand]) -
     names: Sequence[str] = [name or f"[{k}]" for k, name in enumerate(tape.argument_names)]
     if tape.arguments is not None:
         names = [path for name, tree in zip(names, tape.arguments) for path, leaf in entries(tree, name) if leaf.kind is None]
-    made: list[Contribution] = []
-    for k in sorted(tape.active_inputs):
-        size = 0.0 if bars[k] is None else _size(inputs[k], bars[k])
-        made.append(Contribution(names[k], 0.5 * float(np.finfo(tape.input_types[k].dtype).eps) * size, 0.5 * SINGLE * size))
-    return made
+    sizes = {k: 0.0 if bars[k] is None else _size(inputs[k], bars[k]) for k in sorted(tape.active_inputs)}
+    units = {k: 0.5 * float(np.finfo(tape.input_types[k].dtype).eps) for k in sizes}
+    return [Contribution(names[k], units[k] * size, 0.5 * SINGLE * size) for k, size in sizes.items()]
 
 
 def _size(value: Operand, z_bar: Operand) -> float:

@@ -252,8 +252,8 @@ class Sensitivities:
         width = max([4, *map(len, self.names)])
         rows = [f"value {self.value:.6g}", f"{'':{width}}  {'value':>12}  {'derivative':>12}  {'elasticity':>12}"]
         ranked = np.argsort(-np.abs(self.elasticities), kind="stable")
-        columns = (self.values, self.derivatives, self.elasticities)
-        rows += [f"{self.names[k]:{width}}" + "".join(f"  {column[k]:12.5g}" for column in columns) for k in ranked[:SHOWN]]
+        columns = np.stack([self.values, self.derivatives, self.elasticities], axis=1)
+        rows += [f"{self.names[k]:{width}}" + "".join(f"  {number:12.5g}" for number in columns[k]) for k in ranked[:SHOWN]]
         return "\n".join(rows if len(ranked) <= SHOWN else [*rows, f"and {len(ranked) - SHOWN} others"])
 
 

@@ -240,8 +240,7 @@ def _inside(treedef: TreeDef) -> Iterator[tuple[str, TreeDef]]:
 def part_names(treedef: TreeDef) -> Sequence[Tree]:
     """What names the parts of a container: keys of a dict, names of fields, else positions."""
     kind, keys, parts = treedef
-    by_position = kind in REGISTERED or not keys
-    return list(getattr(kind, "_fields", range(len(parts)))) if by_position else list(keys)
+    return list(getattr(kind, "_fields", range(len(parts)))) if kind in REGISTERED or not keys else list(keys)
 
 
 def rows_of(treedef: TreeDef, leaves: Iterator[Tree], root: str) -> Iterator[tuple[str, str]]:

@@ -244,6 +244,19 @@ def test_named_parts_of_several_arguments_and_other_containers():
             td.gradient(target, p, q, argnums=(0, 1), wrt="low")
 
 
+def test_sparse_matrices_are_by_one_array_of_a_container():
+    """All of a container is refused; one array in it is not."""
+    for verb in (td.sparse_hessian, td.linear_operator):
+        with pytest.raises(td.ArgumentMismatch, match="by one array"):
+            verb(network, NESTED)
+        path = ("layers", 0, "b")
+        matrix = td.hessian(network, NESTED, wrt=path) if verb is td.sparse_hessian else td.gradient(network, NESTED, wrt=path)[None]
+        found = verb(network, NESTED, wrt=path)
+        assert found.shape == matrix.shape
+        same(found @ V[:2], matrix @ V[:2])
+        same(found.T @ np.ones(len(matrix)), matrix.T @ np.ones(len(matrix)))
+
+
 def test_names_that_a_container_does_not_have():
     """The message lists what there is to differentiate by."""
     for wrt, names in (("x", "'layers', 'tau'"), (("layers", 2), "0, 1"), ("n", "'layers', 'tau'"), ("kind", "'layers', 'tau'"),

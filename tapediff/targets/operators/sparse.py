@@ -123,7 +123,10 @@ def _by_one(target: Target, args: tuple[Tree, ...], named: dict[str, Tree], argn
     asked = requested(target, args, argnums, named)
     if isinstance(asked.argnums, Sequence):
         raise ArgumentMismatch("a sparse matrix is by one argument", got=f"argnums={asked.argnums!r}", fix="argnums=0")
-    return asked, choose(target, asked.args, asked.argnums, asked.wrt)
+    chosen = choose(target, asked.args, asked.argnums, asked.wrt)
+    if len(chosen.shapes) != 1:
+        raise ArgumentMismatch("a sparse matrix is by one array", got=f"{len(chosen.shapes)} of them", fix='wrt="name", or td.tree.ravel')
+    return asked, chosen
 
 
 def _as_sparse(
