@@ -1,9 +1,17 @@
-"""Settings of the process. Users need the kernel cache and threads; the rest is for tests and debugging."""
+"""Settings of the process, and its log. Users need the kernel cache and threads; the rest is for tests and debugging."""
 
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from .source_location import user_site
+
+if TYPE_CHECKING:
+    from logging import Logger
 
 # The directory of the kernel cache; unset: no cache.
 CACHE_VARIABLE = "TAPEDIFF_CACHE_DIR"
@@ -47,3 +55,32 @@ class Settings:
 
 
 settings = Settings()
+
+
+# A call that compiles for longer has a message of its own.
+LONG_COMPILATION = 0.1
+_INFO = 20  # logging.INFO
+
+
+def is_logged() -> bool:
+    """True if the logger "tapediff" passes INFO on. Without an import of logging, which takes 15 ms, there are no handlers."""
+    return "logging" in sys.modules and _logger().isEnabledFor(_INFO)
+
+
+def log_made(done: str, name: str, instructions: int, seconds: float, cause: object) -> None:
+    """Log a recording or a compilation: the time it took, its cause, and the user's line; nothing is formatted if nobody listens."""
+    if not is_logged():
+        return
+    at = user_site(2)
+    _logger().info("%s of %s, %d instructions in %.4f s: %s; called at %s", done, name, instructions, seconds, cause, at)
+    if seconds > LONG_COMPILATION and done.startswith("compiled"):
+        _logger().info(
+            "a call at %s has compiled %s for %.1f s; call it once before time matters, or set %s, which keeps kernels for later processes",
+            at, name, seconds, CACHE_VARIABLE,
+        )  # fmt: skip
+
+
+@cache
+def _logger() -> Logger:
+    """Created once: logging takes a lock for it, which an interrupt could leave locked."""
+    return sys.modules["logging"].getLogger("tapediff")

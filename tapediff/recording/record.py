@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from ..base.settings import log_made
 from ..errors import DtypeMismatch
 from ..ir.arguments import ACCEPTED, Constant, argument_name, as_float_array, as_recorded, keywords_of
 from ..ir.containers import flatten_arguments
@@ -46,6 +48,7 @@ def record(
     recorder = Recorder(name, prescribed=prescribed)
     recorder.merges, recorder.longest = merges, longest or sys.maxsize
     flat = f if trees is None else FlatFunction(f, trees, has_aux)
+    started = time.perf_counter()
     try:
         tape = recorder.run(_record, flat, leaves, has_aux)
     except Exception:
@@ -54,6 +57,7 @@ def record(
         raise
     if recorder.is_stopped:
         raise RecordingStopped  # the function has caught it
+    log_made("recorded a tape", name, len(tape), time.perf_counter() - started, "td.record or td.compile")
 
     def again() -> Tape:
         other = Recorder(name, prescribed=prescribed, fills=recorder.fills)

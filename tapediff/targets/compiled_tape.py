@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, SupportsIndex, overload
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ..base.fork_locks import new_lock
 from ..base.held_locks import holding
+from ..base.settings import is_logged, log_made
 from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import PENDING
 from ..errors import GuardFailed
@@ -75,6 +77,7 @@ class CompiledTape(NativeCalls, Generic[Result]):
         memory: the most bytes that a kernel may need besides its arguments and results; None for no limit. See td.compile.
         threads: how many threads may share the loops of a kernel; 0 if unset. See td.compile.
         seconds: time spent compiling so far.
+        cause: why it is compiled, for the log; what a GuardedTape recorded the tape for.
     """
 
     __slots__ = (
@@ -90,6 +93,7 @@ class CompiledTape(NativeCalls, Generic[Result]):
         "_native",
         "_shape",
         "backend",
+        "cause",
         "direct_calls",
         "memory",
         "seconds",
@@ -103,7 +107,7 @@ class CompiledTape(NativeCalls, Generic[Result]):
     ) -> None:  # fmt: skip
         self.tape, self.backend, self._check = tape, check_backend(backend), check
         self.memory, self.threads = bytes_of(memory, backend), threads_of(threads, backend)
-        self.seconds = 0.0
+        self.seconds, self.cause = 0.0, "first use"
         self._kernels: dict[Key, Kernel] = {}
         self.direct_calls = DirectCalls()
         self._lock = new_lock()
@@ -205,8 +209,11 @@ class CompiledTape(NativeCalls, Generic[Result]):
     def _new_kernel(self, argnums: Key) -> Kernel:
         known = self._kernels.get(argnums)
         if known is None:
+            started = time.perf_counter()
             known = without_collections(lambda: self._make_kernel(argnums))
             self.seconds += known.seconds
+            if is_logged():
+                log_made(f"compiled {_described(argnums)}", self.name, len(known.tape), time.perf_counter() - started, self.cause)
             # First of all, as `call` does not keep its code alive.
             self._kernels[argnums] = known
         # An interrupt may come before any line, and leave this to the next call.
@@ -345,6 +352,13 @@ class CompiledTape(NativeCalls, Generic[Result]):
 
     def __repr__(self) -> str:
         return f"<CompiledTape of {self.tape.name}: {len(self.tape)} instructions, {self.tape.guard_count} guards>"
+
+
+def _described(key: Key) -> str:
+    """What a kernel computes, for the log."""
+    if isinstance(key, Operator):
+        return f"{getattr(key.make, '__name__', type(key.make).__name__)}, argument {', '.join(map(str, key.wrt))},"
+    return "the value" if key is None else f"value and gradient, argument {', '.join(map(str, key))},"
 
 
 def _derived(tape: Tape, argnums: Key) -> Tape:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
+from ...base.settings import is_logged, log_made
 from ...base.source_location import user_site
 from ...errors import InvalidTape, LoopTooLong, RecursionTooDeep
 from ...ir.instruction import GUARD, INPUT, Operand, Params, Primitive, ValueType
@@ -121,7 +122,13 @@ class Callee:
         if (tape.input_types, tape.output_types) != (self.in_types, self.out_types):
             # Native code would write beyond the room that its callers made for it.
             raise InvalidTape(f"a variant of {self.name} has other types than the first", got=str(tape.output_types))
-        return lambda: LoopKernel(tape, layout)
+        def compiled() -> LoopKernel:
+            kernel = LoopKernel(tape, layout)
+            if is_logged():
+                log_made(f"compiled path {number}", self.name, len(tape), kernel.seconds, "first call or loop of it in a kernel")
+            return kernel
+
+        return compiled
 
     def failed(self, status: int) -> Exception:
         """The exception for a status code that only this callee's native code returns."""

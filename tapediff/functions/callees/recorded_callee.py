@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import sys
+import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeAlias
@@ -11,6 +12,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from ...base.held_locks import holding
+from ...base.settings import is_logged, log_made
 from ...base.source_location import Site
 from ...base.token import token_of
 from ...errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnstableBranch, UnsupportedFunction
@@ -230,7 +232,11 @@ class RecordedCallee(Callee):
         self, key: Hashable, decided: tuple[Outcome, ...], missed: PathEntry | None, inputs: Sequence[Operand]
     ) -> PathEntry:
         form, paths = self._changes, self._paths_of(key)
+        started = time.perf_counter()
         tape, fills = self._record(inputs, decided, missed)
+        if is_logged():
+            seconds = time.perf_counter() - started
+            log_made(f"recorded path {self.recordings}", self.name, len(tape), seconds, _cause(decided, missed))
         if missed is not None:
             try:
                 check_prescribed(tape, missed.tape, len(decided))
@@ -332,6 +338,11 @@ class RecordedCallee(Callee):
                 if dropped in kept.tapes:
                     kept.remove(dropped)
             self._plain.pop(number, None)
+
+
+def _cause(decided: tuple[Outcome, ...], missed: PathEntry | None) -> object:
+    """Why a path is recorded, for the log."""
+    return "first call" if missed is None or not decided else replace(missed.tape.guards[len(decided) - 1], outcome=decided[-1])
 
 
 def _decided(variant: PathEntry, miss: GuardFailure) -> tuple[Outcome, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
+from ...base.settings import log_made
 from ...ir.arguments import unwrap
 from ...ir.containers import is_container
 from ...ir.instruction import Operand, Tree, is_tracked
@@ -22,7 +24,7 @@ def record_nested(call: BoundCall) -> tuple[Tape, list[Operand]]:
 
     If the function raises and the outer one catches it, the guards so far decide the outer path: they are copied to it.
     """
-    recorder = Recorder(call.name)
+    recorder, started = Recorder(call.name), time.perf_counter()
     try:
         tape = recorder.run(record_bound, call)
     except Exception:
@@ -30,6 +32,7 @@ def record_nested(call: BoundCall) -> tuple[Tape, list[Operand]]:
         if recorder.guard_count and any(map(is_tracked, inputs)):
             inline(Tape(tuple(recorder.instructions), tuple(recorder.inputs), ()), inputs)
         raise
+    log_made("recorded a tape", call.name, len(tape), time.perf_counter() - started, "a plain function is recorded at each call")
     return tape, [*call.inputs, *recorder.captured]
 
 

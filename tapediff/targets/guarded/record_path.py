@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...base.held_locks import holding
+from ...base.settings import is_logged, log_made
 from ...errors import (
     TrackedValueEscaped,
     UnstableBranch,
@@ -42,16 +41,11 @@ from .staleness import refuse_if_asked
 from .tape_cache import TapeCache
 from .variant import NEW, CompiledProgram, Variant
 
-if TYPE_CHECKING:
-    from logging import Logger
-
 # explain() gives the reasons of this many recordings, the latest.
 REASONS_KEPT = 1000
 
 # The tape with the longest common path, and its failed guard.
 Missed = tuple[Variant, GuardFailure]
-
-_INFO = 20  # logging.INFO
 
 class FormChanged(Exception):
     """The set of tracked arrays has changed; the call starts over."""
@@ -101,39 +95,39 @@ class PathRecorder:
             FormChanged: other arrays are tracked from now on, so that earlier outcomes mean nothing.
         """
         messages: list[str] = []
-        variant, is_new = self._find_or_record(call, decided, missed, messages)
-        # Without an import of logging, which takes 15 ms, there are no handlers.
-        if is_new and "logging" in sys.modules and _logger().isEnabledFor(_INFO):
-            _logger().info(
-                "recorded tape %d of %s, %d instructions in %.4f s: %s",
-                variant.number, self._function.name, len(variant.tape), variant.seconds, variant.reason,
-            )  # fmt: skip
+        variant, failure = self._find_or_record(call, decided, missed, messages)
+        if failure is not None and is_logged():
+            of = f" (tape {failure.closest} differs in: {failure.differs})" if failure.differs else ""
+            log_made(f"recorded tape {variant.number}", self._function.name, len(variant.tape), variant.seconds, f"{variant.reason}{of}")
         for message in messages:
             warn(message)
-        return variant, is_new
+        return variant, failure is not None
 
     @holding("_lock")
     def _find_or_record(
         self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, messages: list[str]
-    ) -> tuple[Variant, bool]:
+    ) -> tuple[Variant, LastFailure | None]:
+        """The tape; and if it is new, the call that had none."""
         if missed is not None and missed[0].form != self._version:
             raise FormChanged  # by another thread
         found = self._cache.find(call.key, decided)
         if found is not None:
-            return found, False
+            return found, None
         try:
-            return self._record_new(call, decided, missed, messages), True
+            return self._record_new(call, decided, missed, messages)
         finally:
             self._note_effects()
 
-    def _record_new(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, messages: list[str]) -> Variant:
+    def _record_new(
+        self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, messages: list[str]
+    ) -> tuple[Variant, LastFailure]:
         failure = self._note_failure(call, missed)
         self._policy.allow_recording(self._function, failure, self.others())
         variant = self._record(call, decided, missed, failure.reason)
         self._cache.insert(variant)
         messages += self._policy.warnings(self._function, call, failure, self._cache.all())
         self._cache.drop_beyond(self._policy.max_tapes)
-        return variant
+        return variant, failure
 
     @holding("_lock")
     def noted(self, run: Callable[[], None]) -> None:
@@ -295,9 +289,3 @@ class PathRecorder:
         tape = recorder.run(record_bound, bound)
         self._filled = recorder.fills
         return tape
-
-
-@cache
-def _logger() -> Logger:
-    """Created once: logging takes a lock for it, which an interrupt could leave locked."""
-    return sys.modules["logging"].getLogger("tapediff")

@@ -62,6 +62,7 @@ class Variant(PathEntry):
         super().__init__(tape, number)
         self.program = program
         self.constants = self.program.constants(tape)
+        self.compiled.cause = reason
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
         self.hits = self.rare = 0
         self.report: Any = None

@@ -8,6 +8,7 @@ import pytest
 from support.guarded import A, checked, cube_or_square, line, three_ways
 
 import tapediff as td
+from tapediff.base import settings
 
 
 def test_explain_gives_the_path_of_each_tape_and_why_it_was_recorded():
@@ -81,10 +82,61 @@ def test_every_recording_is_logged_with_its_reason(caplog):
     with caplog.at_level(logging.INFO, "tapediff"):
         for x in (0.5, 2.0, 0.6):
             td.gradient(safe, A([x]))
-    first, second = [r.getMessage() for r in caplog.records if r.name == "tapediff"]
+    texts = [r.getMessage() for r in caplog.records if r.name == "tapediff"]
+    first, second = [text for text in texts if text.startswith("recorded")]
+    called = f"; called at {line(test_every_recording_is_logged_with_its_reason, 5)}"
     assert first.startswith("recorded tape 1 of density, ")
-    assert first.endswith(" s: first call with float64[1]")
-    assert second.endswith(f" s: {line(cube_or_square, 1)} → True, was False")
+    assert first.endswith(f" s: first call with float64[1]{called}")
+    assert second.endswith(f" s: {line(cube_or_square, 1)} → True, was False{called}")
+    # Kernels are compiled for the same reasons.
+    compiled = [text for text in texts if text.startswith("compiled")]
+    assert [text.partition(" s: ")[2] for text in compiled] == [text.partition(" s: ")[2] for text in (first, second)]
+
+
+def test_a_recording_for_other_shapes_says_how_they_differ(caplog):
+    safe = td.GuardedTape(lambda x: x[0] * len(x), name="density")
+    with caplog.at_level(logging.INFO, "tapediff"):
+        for n in (1, 2):
+            td.gradient(safe, np.ones(n))
+    last = [r.getMessage() for r in caplog.records if r.getMessage().startswith("recorded")][-1]
+    assert " (tape 1 differs in: " in last
+
+
+def test_a_sub_tape_says_which_guard_it_is_recorded_again_for(caplog):
+    inner = td.subtape(cube_or_square)
+    safe = td.GuardedTape(lambda x: inner(x) + 1.0, merge=False)
+    with caplog.at_level(logging.INFO, "tapediff"):
+        for x in (0.5, 2.0):
+            td.gradient(safe, A([x]))
+    texts = [r.getMessage() for r in caplog.records if r.getMessage().startswith("recorded path")]
+    assert f"{line(cube_or_square, 1)} → True" in texts[-1]
+    assert "first call" in texts[0]
+
+
+def test_recordings_of_plain_functions_and_td_compile_are_logged(caplog):
+    with caplog.at_level(logging.INFO, "tapediff"):
+        td.gradient(np.sum, A([1.0, 2.0]))
+        td.compile(cube_or_square, A([0.5]))
+    texts = [r.getMessage() for r in caplog.records if r.name == "tapediff"]
+    assert texts[0].startswith("recorded a tape of sum, ")
+    assert texts[1].startswith("recorded a tape of cube_or_square, ")
+    assert texts[2].startswith("compiled value and gradient, argument 0, of cube_or_square, ")
+
+
+def test_a_long_compilation_has_a_message_of_its_own(caplog, monkeypatch):
+    """The limit is lowered, as no test depends on the machine's load."""
+    monkeypatch.setattr(settings, "LONG_COMPILATION", 0.0)
+    with caplog.at_level(logging.INFO, "tapediff"):
+        td.compile(cube_or_square, A([0.5]))
+    message = caplog.records[-1].getMessage()
+    assert message.startswith(f"a call at {line(test_a_long_compilation_has_a_message_of_its_own, 4)} has compiled cube_or_square for ")
+    assert "TAPEDIFF_CACHE_DIR" in message
+
+
+def test_nothing_is_formatted_for_a_log_that_nobody_reads(monkeypatch, caplog):
+    caplog.set_level(logging.WARNING, "tapediff")
+    monkeypatch.setattr(settings, "user_site", lambda _: pytest.fail("the line was looked up"))
+    td.gradient(td.GuardedTape(cube_or_square), A([0.5]))
 
 
 def integrator(x):
