@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .marginals.laplace import laplace
     from .rounding import error_estimate
     from .uncertainty import covariance, propagate, sensitivities
+    from .profiling import profile
     from .doctor import show_versions
     from . import debug, implicit, interpolate, linalg, ode, params, random, sparse, special, stats, testing, tree
 
@@ -67,11 +68,11 @@ __all__ = [
     "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "covariance", "debug", "derivative", "derivatives", "discrete",
     "empty", "error_estimate", "export", "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval",
     "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "laplace", "linalg", "linear_operator", "linearize", "lower", "marginal", "ode",
-    "ones", "ordered", "params", "positive", "positive_ordered", "primitive", "propagate", "random", "real", "record", "register_container",
-    "scan", "second_derivative", "sensitivities", "show_versions", "simplex", "sparse", "sparse_hessian", "sparse_jacobian", "special",
-    "static", "stats", "stop_gradient", "subtape", "switch", "testing", "tree", "unit_vector", "upper", "value_and_derivative",
-    "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative", "value_gradient_and_hessian",
-    "value_gradient_and_hvp", "vjp", "vmap", "while_loop", "zero_sum", "zeros",
+    "ones", "ordered", "params", "positive", "positive_ordered", "primitive", "profile", "propagate", "random", "real", "record",
+    "register_container", "scan", "second_derivative", "sensitivities", "show_versions", "simplex", "sparse", "sparse_hessian",
+    "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch", "testing", "tree", "unit_vector", "upper",
+    "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative",
+    "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "vmap", "while_loop", "zero_sum", "zeros",
 ]  # fmt: skip
 
 MODULES = {
@@ -112,6 +113,7 @@ MODULES = {
     "marginals.laplace": "laplace",
     "rounding": "error_estimate",
     "uncertainty": "covariance propagate sensitivities",
+    "profiling": "profile",
     "doctor": "show_versions",
 }
 """The public names of each module. No module is called like one of them: loading it would put the module in the name's place."""

@@ -104,7 +104,8 @@ def test_a_folder_can_be_read_at_a_glance():
     """Without __init__.py, py.typed, the mark of packages with types, and the modules that users name, tapediff's or SciPy's."""
     others = {
         "__init__.py", "py.typed", "__pycache__", "interpolate.py", "linalg", "sparse", "marginals", "special.py", "stats", "random", "scipy",
-        "testing.py", "implicit", "ode", "doctor.py", "__main__.py", "debug.py", "params.py", "tree.py", "uncertainty.py", "rounding.py",
+        "testing.py", "implicit", "ode", "doctor.py", "__main__.py", "debug.py", "params.py", "profiling.py", "tree.py", "uncertainty.py",
+        "rounding.py",
     }  # fmt: skip
     sizes = {folder: {entry.name for entry in folder.iterdir()} - others for folder in FOLDERS}
     assert {str(folder): len(names) for folder, names in sizes.items() if len(names) > 14} == {}

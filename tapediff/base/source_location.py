@@ -30,6 +30,8 @@ class Site(NamedTuple):
 
     code: CodeType
     lasti: int
+    # True for instructions that the reverse pass adds for a line, for td.profile. No part of the tuple: passes see equal sites.
+    is_adjoint = False
 
     @property
     def line(self) -> int:
@@ -57,6 +59,7 @@ class PickledSite(NamedTuple):
     filename: str
     line: int
     name: str
+    is_adjoint = False
 
     def __str__(self) -> str:
         return f"{os.path.basename(self.filename)}:{self.line} in {self.name}"
@@ -64,6 +67,25 @@ class PickledSite(NamedTuple):
     @property
     def place(self) -> tuple[str, int, str]:
         return self.filename, self.line, self.name
+
+
+class _AdjointSite(Site):
+    __slots__ = ()
+    is_adjoint = True
+
+
+class _AdjointPickledSite(PickledSite):
+    __slots__ = ()
+    is_adjoint = True
+
+
+_ADJOINTS = {Site: _AdjointSite, PickledSite: _AdjointPickledSite}
+
+
+def adjoint_site(site: Site | None) -> Site | None:
+    """The same location, for the instructions that the reverse pass adds."""
+    kind = _ADJOINTS.get(type(site))  # type: ignore[arg-type]  # of None there is none
+    return site if kind is None or site is None else kind(*site)  # pyright: ignore[reportReturnType]  # a tape of another process has others
 
 
 @functools.lru_cache(maxsize=64)

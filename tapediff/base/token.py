@@ -54,7 +54,7 @@ class _Digests:
     def _parts(self, value: Value) -> Iterator[bytes]:
         kind = type(value)
         yield f"{kind.__module__}.{kind.__qualname__} ".encode()
-        if kind is Site:
+        if issubclass(kind, Site):
             return  # source locations do not matter
         if kind is str or kind is bytes or kind is bytearray:
             yield value.encode() if kind is str else bytes(value)

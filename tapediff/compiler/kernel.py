@@ -76,7 +76,7 @@ class Kernel:
 
     def _compile(self) -> int:
         """Compile the program; return the address of the native function."""
-        emitter = KernelEmitter(self.program, "tapediff_kernel")
+        emitter = self._emitter()
         self.llvm = emitter.text()
         self._native = NativeFunction(
             self.llvm, emitter.name, emitter.code.symbols, quickly=is_compiled_quickly(self.program, len(self.llvm)),
@@ -86,6 +86,10 @@ class Kernel:
         self.dispatch_tables = emitter.dispatch_tables
         self._runs = emitter.runs
         return self._native.address
+
+    def _emitter(self) -> KernelEmitter:
+        """The emitter of its function."""
+        return KernelEmitter(self.program, "tapediff_kernel")
 
     def native_functions(self) -> Iterator[NativeFunction]:
         """Its own native functions, and those of the callees' variants that it has needed so far."""

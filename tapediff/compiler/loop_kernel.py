@@ -100,20 +100,29 @@ def needed_memory(program: Program) -> list[Needed]:
         for group in pending.pop().groups:
             if not isinstance(group, Invoke):
                 continue
-            callee, *form = group.params
-            if form:
-                layout = ArgumentLayout.of(form[0], program.threads, group.in_place, group.kept)
-            else:
-                layout = ArgumentLayout.of_call(program.threads)
+            callee, layout = group.params[0], _layout(group, program.threads)
             if any(isinstance(t, DynamicArrayType) for t in group.types[1]):
                 found.append(Needed(None, "the values of a loop", group.site))
-            if (callee, layout) not in seen and callee.only_tape() is not None and callee.is_compiled:
+            inner = None if (callee, layout) in seen else body_of(group, program.threads)
+            if inner is not None:
                 seen.add((callee, layout))
-                tape = callee.variant_tape(0)
-                inner = build_body(tape, varying(tape, layout), layout.carries, layout.threads, layout.in_place)
-                found.append(Needed(inner.workspace_bytes, "an iteration of a loop" if form else "a call", group.site))
+                found.append(Needed(inner.workspace_bytes, "an iteration of a loop" if len(group.params) > 1 else "a call", group.site))
                 pending.append(inner)
     return found
+
+
+def _layout(group: Invoke, threads: int) -> ArgumentLayout:
+    _, *form = group.params
+    return ArgumentLayout.of(form[0], threads, group.in_place, group.kept) if form else ArgumentLayout.of_call(threads)
+
+
+def body_of(group: Invoke, threads: int) -> Program | None:
+    """The program of an iteration or call; None if its callee has several paths or is not compiled."""
+    callee, layout = group.params[0], _layout(group, threads)
+    if callee.only_tape() is None or not callee.is_compiled:
+        return None
+    tape = callee.variant_tape(0)
+    return build_body(tape, varying(tape, layout), layout.carries, layout.threads, layout.in_place)
 
 
 def largest_array(program: Program) -> Site | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.source_location import Site, adjoint_site
 from ..errors import InvalidTape
 from ..ir.instruction import CONSTANT, INPUT, DynamicArrayType, Instruction, Operand, ValueType, item_types
 from ..ir.tape import Tape
@@ -135,6 +136,8 @@ class _Sweep:
         # Cotangents chosen by one of these tests are selected at the very end, so that their operands are needed on their side only.
         self.tests = set[int]() if demand is None else demand.tests_of_dear()
         self.joined: dict[Hashable, TrackedArray] = {}
+        # One object for each of the tape's, as recordings tell templates apart by identity.
+        self._sites: dict[int, Site | None] = {}
 
     def results(self, wrt: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
         """The value numbers of the cotangents of the tape's inputs, and their qualities."""
@@ -160,13 +163,20 @@ class _Sweep:
                 continue
             z_bar, quality = found.total_or_chosen(number)
             if z_bar is not None:
-                self.recorder.site = instruction.site
+                self.recorder.site = self._site(instruction.site)
                 self._apply_rules(number, instruction, z_bar, quality)
-        self.recorder.site = None
+        # What follows adds up the cotangents of the inputs.
+        self.recorder.site = self._site(instructions[-1].site)
+
+    def _site(self, site: Site | None) -> Site | None:
+        known = self._sites.get(id(site))
+        if known is None:
+            known = self._sites[id(site)] = adjoint_site(site)
+        return known
 
     def _apply_record_rule(self, number: int, instruction: Instruction, items: dict[int, list[Operand]]) -> None:
         op = declared_op(instruction)
-        self.recorder.site = instruction.site
+        self.recorder.site = self._site(instruction.site)
         types = item_types(instruction)
         z_bars: list[Operand] = [None] * len(types)
         chosen = _in_common([term for terms in items.values() for term in terms])
@@ -313,7 +323,7 @@ class _Sweep:
     def _apply_square_rules(self, number: int, instruction: Instruction) -> None:
         """As above, for the cotangent of the value's square."""
         op = declared_op(instruction)
-        self.recorder.site = instruction.site
+        self.recorder.site = self._site(instruction.site)
         square_bar, qualities = self.squares.total(number)
         quality = NONZERO if NONZERO in qualities else max(qualities)
         named = op.named(instruction.params)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..base.source_location import adjoint_site
 from ..ir.instruction import Operand, ValueType
 from ..ir.interpreter import inline
 from ..ir.tape import Tape
@@ -44,6 +45,7 @@ def iteration_pullback(tape: Tape, which: LoopCotangents) -> Tape:
     back = _pulled_back(tape, which, carries).tape
 
     def joined(recorder: Recorder) -> Tape:
+        recorder.site = adjoint_site(tape.instructions[-1].site)
         bars = _inputs(recorder, [in_types[k] for k in carries])
         sums = _inputs(recorder, [in_types[constants + k] for k in which.wrt_constants])
         primals = _inputs(recorder, in_types[:constants])
