@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from typing import TypeAlias
+from collections.abc import Callable
+from types import TracebackType
+from typing import ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
 from .base.current_recording import current_recorder
-from .base.source_location import user_site
+from .base.settings import settings
+from .base.source_location import is_library_file, is_own_file, user_site
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # The outcome of a guard, as Python saw it: a bool, an integer (a float where int() would raise), or the array itself.
 Outcome: TypeAlias = bool | int | float | np.ndarray
@@ -270,3 +277,54 @@ def describe(outcome: Outcome | None) -> str:
             return f"a mask of shape {outcome.shape} with {int(outcome.sum())} true"
         return f"{outcome.tolist()}" if outcome.size <= 8 else f"an integer array of shape {outcome.shape}"
     return repr(outcome)
+
+
+def hide_frames(error: BaseException) -> None:
+    """Leave the frames of this package out of a traceback, and out of those of its causes, at the end of a call by the user.
+
+    The caller raises the error again by a bare `raise`, which adds no frame. An error that is not tapediff's own keeps the frames in which
+    it was raised. Within a recording nothing is left out; nor with TAPEDIFF_FULL_TRACEBACK=1.
+    """
+    if settings.full_traceback or current_recorder() is not None:
+        return
+    seen, pending = set[int](), [error]
+    while pending:
+        each = pending.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            each.__traceback__ = _of_user(each)
+            pending += [other for other in (each.__cause__, each.__context__) if other is not None]
+
+
+def _of_user(error: BaseException) -> TracebackType | None:
+    """The traceback of an error without frames of this package."""
+    frames, trace = list[TracebackType](), error.__traceback__
+    while trace is not None:
+        frames.append(trace)
+        trace = trace.tb_next
+    files = [frame.tb_frame.f_code.co_filename for frame in frames]
+    own = {k for k, file in enumerate(files) if is_own_file(file)}
+    # Also those of NumPy's and Python's decorators around functions of this package.
+    hidden = {*own, *(k for k, file in enumerate(files) if k - 1 in own and k + 1 in own and is_library_file(file))}
+    if not isinstance(error, TapediffError):
+        last = next((k for k in reversed(range(len(files))) if k not in hidden), -1)
+        hidden = {k for k in hidden if k < last}
+    found = None
+    for k in reversed(range(len(frames))):
+        if k not in hidden:
+            found = TracebackType(found, frames[k].tb_frame, frames[k].tb_lasti, frames[k].tb_lineno)
+    return found
+
+
+def hiding_frames(function: Callable[P, R]) -> Callable[P, R]:
+    """A decorator: what the function raises has the user's frames alone. See hide_frames; functions that take microseconds call that."""
+
+    @functools.wraps(function)
+    def called(*args: P.args, **named: P.kwargs) -> R:
+        try:
+            return function(*args, **named)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return called

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 CACHE_VARIABLE = "TAPEDIFF_CACHE_DIR"
 # The default number of threads of a kernel.
 THREADS_VARIABLE = "TAPEDIFF_THREADS"
+# "1": tracebacks show the frames of this package.
+TRACEBACK_VARIABLE = "TAPEDIFF_FULL_TRACEBACK"
 # Features of the processor that kernels do without, as LLVM names them: "-avx512f,-avx2".
 FEATURES_VARIABLE = "TAPEDIFF_CPU_FEATURES"
 
@@ -47,6 +49,11 @@ class Settings:
     def threads(self) -> str | None:
         """The number of threads of a kernel, as text from the user's environment."""
         return os.environ.get(THREADS_VARIABLE) or None
+
+    @property
+    def full_traceback(self) -> bool:
+        """True if tracebacks keep the frames of this package."""
+        return os.environ.get(TRACEBACK_VARIABLE, "") not in ("", "0")
 
     @property
     def cpu_features(self) -> str:

@@ -25,6 +25,21 @@ _LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep)
 _SCIPY = re.compile(r"[\\/](site|dist)-packages[\\/]scipy[\\/]").search
 
 
+def shown_place(filename: str, line: int, name: str) -> str:
+    """A line as text: "model.py:3 in f"; "cell 8, line 3 in f" in a notebook, whose cells are files with names made of digits."""
+    cell = cell_of(filename)
+    return f"{os.path.basename(filename)}:{line} in {name}" if cell is None else f"cell {cell}, line {line} in {name}"
+
+
+def cell_of(filename: str) -> str | None:
+    """The number of a notebook's cell, in the latest order of execution; None for a file."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    named = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    found = None if named is None else named(filename)
+    return None if found is None else found[1].removeprefix("In[").removesuffix("]")
+
+
 class Site(NamedTuple):
     """A source location: a place in the user's code. The line number is computed only when it is printed."""
 
@@ -39,7 +54,7 @@ class Site(NamedTuple):
         return lines[max(0, bisect_right(starts, self.lasti) - 1)]
 
     def __str__(self) -> str:
-        return f"{os.path.basename(self.code.co_filename)}:{self.line} in {self.code.co_name}"
+        return shown_place(*self.place)
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -62,7 +77,7 @@ class PickledSite(NamedTuple):
     is_adjoint = False
 
     def __str__(self) -> str:
-        return f"{os.path.basename(self.filename)}:{self.line} in {self.name}"
+        return shown_place(*self.place)
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -114,6 +129,11 @@ def spot_of(site: Site | PickledSite | None) -> Hashable:
 def is_same_line(a: Site | PickledSite | None, b: Site | PickledSite | None) -> bool:
     """True if two sites are on one line. One call may have two offsets, as the interpreter rewrites its instructions."""
     return a == b or (a is not None and b is not None and a.place == b.place)
+
+
+def is_own_file(filename: str) -> bool:
+    """True for the files of this package."""
+    return filename.startswith(_PACKAGE)
 
 
 class _LibraryFiles(dict[str, bool]):

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import overload
 
-from ..errors import ArgumentMismatch
+from ..errors import ArgumentMismatch, hiding_frames
 from ..functions.callees.path_messages import warn
 from ..functions.captured.environment import Environment
 from ..functions.captured.environment_check import EnvironmentCheck, part_text
@@ -50,6 +50,7 @@ def compile(
     target: Callable[..., Result], *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
     memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,
 ) -> CompiledTape[Result]: ...  # fmt: skip
+@hiding_frames
 def compile(
     target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
     memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,

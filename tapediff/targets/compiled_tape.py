@@ -13,7 +13,7 @@ from ..base.held_locks import holding
 from ..base.settings import is_logged, log_made
 from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import PENDING
-from ..errors import GuardFailed
+from ..errors import GuardFailed, hide_frames
 from ..functions.callees.callee import with_dear_sides
 from ..functions.callees.rolled_loop import rolled
 from ..functions.captured.environment_check import EnvironmentCheck, stale_error
@@ -156,26 +156,30 @@ class CompiledTape(NativeCalls, Generic[Result]):
     def __call__(self, *args: Tree, **named: Tree) -> Result: ...
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
         """The recorded function's value: a float, an array, or a container as the function returned it."""
-        value = self._fast_value(*args) if not named else None
-        if type(value) is float:
-            return value
-        if value == PENDING:
-            raise_pending()
-        found = directly(self, "value", FIRST, named, args)
-        if found is not None:
-            return found
-        self.refresh()
-        given = Given(self, args, FIRST, named, tuple(named))
-        if named or self.tape.named_only:
-            args = positional(self, args, named)
-        if self.tape.aux is not None:
-            return value_and_aux(self, args, given)
-        inputs = as_inputs(self.tape, args)
-        if any(map(is_tracked, inputs)):
-            return self.tape.returned(inline(self.tape, inputs))
-        found = Evaluation(self.run_unguarded(None, inputs), self.tape, (), self.run_unguarded, self.kernel)
-        found.kernel = lambda _: self._direct_kernel(None, args)
-        return found.remember("value", Request(args, (), given), found.value())
+        try:
+            value = self._fast_value(*args) if not named else None
+            if type(value) is float:
+                return value
+            if value == PENDING:
+                raise_pending()
+            found = directly(self, "value", FIRST, named, args)
+            if found is not None:
+                return found
+            self.refresh()
+            given = Given(self, args, FIRST, named, tuple(named))
+            if named or self.tape.named_only:
+                args = positional(self, args, named)
+            if self.tape.aux is not None:
+                return value_and_aux(self, args, given)
+            inputs = as_inputs(self.tape, args)
+            if any(map(is_tracked, inputs)):
+                return self.tape.returned(inline(self.tape, inputs))
+            found = Evaluation(self.run_unguarded(None, inputs), self.tape, (), self.run_unguarded, self.kernel)
+            found.kernel = lambda _: self._direct_kernel(None, args)
+            return found.remember("value", Request(args, (), given), found.value())
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     @property
     def source(self) -> str:

@@ -7,7 +7,7 @@ from typing import Concatenate, overload
 
 import numpy as np
 
-from ..errors import ArgumentMismatch
+from ..errors import ArgumentMismatch, hide_frames
 from ..functions import mapped
 from ..ir.instruction import Target, Tree, UserFunction
 from ..ir.tape import Tape
@@ -105,9 +105,13 @@ def jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
     Cost: min(size of T, size of S) sweeps, all in one pass over the tape. Entries that are zero at every point are not computed, and
         columns or rows without entries in the same places share a sweep.
     """
-    if x is ABSENT and is_options(options):
-        return _later(matrices.jacobian, target, argnums, **options)
-    return matrices.jacobian(target, x, *args, argnums=argnums, **options)
+    try:
+        if x is ABSENT and is_options(options):
+            return _later(matrices.jacobian, target, argnums, **options)
+        return matrices.jacobian(target, x, *args, argnums=argnums, **options)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 @overload
@@ -134,9 +138,13 @@ def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums =
     Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; for sparse Hessians, one for each
         group of columns without entries in the same row.
     """
-    if x is ABSENT and is_options(options):
-        return _later(matrices.hessian, target, argnums, **options)
-    return matrices.hessian(target, x, *args, argnums=argnums, **options)
+    try:
+        if x is ABSENT and is_options(options):
+            return _later(matrices.hessian, target, argnums, **options)
+        return matrices.hessian(target, x, *args, argnums=argnums, **options)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 @overload
@@ -205,7 +213,11 @@ class _Kept(Applied):
         self._kept = kept
 
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
-        return self._verb(self.f if current_recorder() is not None else self._kept, *args, **self._options, **named)
+        try:
+            return self._verb(self.f if current_recorder() is not None else self._kept, *args, **self._options, **named)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _parts(self) -> tuple[Tree, ...]:
         return (*super()._parts(), self._kept)
@@ -215,7 +227,11 @@ class _Mapped(_Kept):
     """A function over rows, which outside recordings has a GuardedTape."""
 
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
-        return Applied.__call__(self, *args, **named) if current_recorder() is not None else self._kept(*args, **named)
+        try:
+            return Applied.__call__(self, *args, **named) if current_recorder() is not None else self._kept(*args, **named)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
 
 def stop_gradient(x: Tree) -> Tree:

@@ -8,7 +8,7 @@ from typing import Generic, SupportsIndex, overload
 
 from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import PENDING
-from ..errors import ArgumentMismatch
+from ..errors import ArgumentMismatch, hide_frames
 from ..functions.captured.environment_check import EnvironmentCheck
 from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, UserFunction, ValueType, is_tracked
 from ..ir.interpreter import inline, run
@@ -222,18 +222,22 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
     def __call__(self, *args: Tree, **named: Tree) -> Result: ...
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
         """The function's value: a float, an array, or a tuple as f returns it."""
-        if not named and current_recorder() is None:
-            value = self._fast_value(*args)
-            if type(value) is float:
-                return value
-            if type(value) is GuardValue:
-                return self._value(args, named, value)
-            if value == PENDING:
-                raise_pending()
-        found = directly(self, "value", FIRST, named, args)
-        if found is None or type(found) is GuardValue:
-            return self._value(args, named, found)
-        return found
+        try:
+            if not named and current_recorder() is None:
+                value = self._fast_value(*args)
+                if type(value) is float:
+                    return value
+                if type(value) is GuardValue:
+                    return self._value(args, named, value)
+                if value == PENDING:
+                    raise_pending()
+            found = directly(self, "value", FIRST, named, args)
+            if found is None or type(found) is GuardValue:
+                return self._value(args, named, found)
+            return found
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _value(self, args: tuple[Tree, ...], named: dict[str, Tree], guarded: GuardValue | None) -> Tree:
         """The full path of a value."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import ArgumentMismatch, TrackedValueEscaped
+from ..errors import ArgumentMismatch, TrackedValueEscaped, hiding_frames
 from ..ir.instruction import Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from ..recording.own_errors import raise_own_error
@@ -14,6 +14,7 @@ from ..recording.recorder import RecordingStopped, current_recorder
 from .evaluate.joined import joined
 
 
+@hiding_frames
 def record(
     f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, merge: bool | None = None, **named: Tree,
 ) -> Tape:  # fmt: skip

@@ -8,7 +8,7 @@ from typing import overload
 import numpy as np
 
 from ...compiler.runtime.status import KEPT, PENDING
-from ...errors import ArgumentMismatch, TrackedValueEscaped
+from ...errors import ArgumentMismatch, TrackedValueEscaped, hide_frames
 from ...ir.containers import Container, flatten_argument
 from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.outputs import Out, check_out, deliver
@@ -56,15 +56,19 @@ def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
 
     Cost: two to four times the function itself; a function as target is recorded at every call.
     """
-    if not isinstance(target, FastPath):
-        return _answer(target, given(x, args), argnums, out, named, False)
-    value = None
-    if argnums is FIRST and not named and x is not ABSENT and target._shape is not None and current_recorder() is None:
-        into = np.empty(target._shape, target._dtype) if out is None else out
-        value = target._fast_gradient(x, *args, into) if args else target._fast_gradient(x, into)
-        if type(value) is float:
-            return into if out is not None or target._shape else into[()]
-    return target.answer(given(x, args), argnums, out, named, value, False)
+    try:
+        if not isinstance(target, FastPath):
+            return _answer(target, given(x, args), argnums, out, named, False)
+        value = None
+        if argnums is FIRST and not named and x is not ABSENT and target._shape is not None and current_recorder() is None:
+            into = np.empty(target._shape, target._dtype) if out is None else out
+            value = target._fast_gradient(x, *args, into) if args else target._fast_gradient(x, into)
+            if type(value) is float:
+                return into if out is not None or target._shape else into[()]
+        return target.answer(given(x, args), argnums, out, named, value, False)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 @overload
@@ -83,15 +87,19 @@ def value_and_gradient(
     target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree
 ) -> tuple[Tree, Tree]:
     """Value and gradient of a real scalar function; arguments and errors as td.gradient. ((value, aux), gradient) with has_aux."""
-    if not isinstance(target, FastPath):
-        return _answer(target, given(x, args), argnums, out, named, True)
-    value = None
-    if argnums is FIRST and not named and x is not ABSENT and target._shape is not None and current_recorder() is None:
-        into = np.empty(target._shape, target._dtype) if out is None else out
-        value = target._fast(x, *args, into) if args else target._fast(x, into)
-        if type(value) is float:
-            return value, (into if out is not None or target._shape else into[()])
-    return target.answer(given(x, args), argnums, out, named, value, True)
+    try:
+        if not isinstance(target, FastPath):
+            return _answer(target, given(x, args), argnums, out, named, True)
+        value = None
+        if argnums is FIRST and not named and x is not ABSENT and target._shape is not None and current_recorder() is None:
+            into = np.empty(target._shape, target._dtype) if out is None else out
+            value = target._fast(x, *args, into) if args else target._fast(x, into)
+            if type(value) is float:
+                return value, (into if out is not None or target._shape else into[()])
+        return target.answer(given(x, args), argnums, out, named, value, True)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 class FastPath:

@@ -6,6 +6,7 @@ from typing import overload
 
 import numpy as np
 
+from ...errors import hide_frames
 from ...ir.instruction import Target, Tree
 from ...ir.outputs import Out
 from ..evaluate.chosen import choose
@@ -44,10 +45,14 @@ def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = FIR
     Cost: about two to three gradients, whatever the size of x.
     Source: Pearlmutter (1994), Neural Computation 6(1); here: the pullback of the gradient, which is a tape.
     """
-    product = directly(target, "hvp", argnums, named, (x, *args, v), out)
-    if product is not None:
-        return product
-    return _hvp("hvp", requested(target, (x, *args), argnums, named), v, out)
+    try:
+        product = directly(target, "hvp", argnums, named, (x, *args, v), out)
+        if product is not None:
+            return product
+        return _hvp("hvp", requested(target, (x, *args), argnums, named), v, out)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def value_gradient_and_hvp(

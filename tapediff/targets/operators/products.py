@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from ...errors import ArgumentMismatch, ShapeMismatch
+from ...errors import ArgumentMismatch, ShapeMismatch, hide_frames
 from ...ir.arguments import Constant, as_float_array, chosen_arguments, unwrap
 from ...ir.containers import is_container, outputs_among
 from ...ir.instruction import Operand, Target, Tree, is_tracked
@@ -73,31 +73,35 @@ def jvp(target: Target, primals: Sequence[Tree], tangents: Sequence[Tree], *, ar
     Cost: one to three times the function, whatever the size of the arguments.
     Source: the signature is that of jax.jvp; the product is the transpose of the vector-Jacobian product.
     """
-    verb, numbers = _named("jvp", argnums)
-    is_plain = type(primals) is tuple and type(tangents) is tuple
-    if is_plain and (answer := directly(target, (verb, len(primals)), numbers, named, (*primals, *tangents))) is not None:
-        return answer
-    for name, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, (tuple, list)):
-            raise ArgumentMismatch(f"{name} must be a tuple with one entry for each argument", got=type(given).__name__,
-                                   fix="td.jvp(f, (x,), (v,))")  # fmt: skip
-    asked = requested(target, tuple(primals), numbers, named)
-    is_chosen = argnums is not None or named.get("argnames") is not None
-    moving = _numbers(target, asked) if is_chosen else tuple(range(len(primals)))
-    outputs = outputs_among(primals)
-    if outputs and len(tangents) == len(moving) - len(outputs):
-        moving = tuple(k for k in moving if k not in outputs)
-    if len(tangents) != len(moving):
-        raise ArgumentMismatch(
-            "there must be one tangent for each argument" + " that argnums names" * is_chosen,
-            got=f"{len(moving)} arguments, {len(tangents)} tangents", fix="pass None for one that does not move",
-        )  # fmt: skip
-    given = {k: v for k, v in zip(moving, tangents) if v is not None}
-    found, y_dot = pushed(asked, tuple(given), list(given.values()))
-    trees = dict(zip(given, choose(target, asked.args, tuple(given), asked.wrt).tree.parts))
-    vectors = [(trees.get(k, NOTHING), v) for k, v in zip(moving, tangents)]
-    answer = joined([found.value(), y_dot, *([found.aux()] if asked.has_aux else [])])
-    return found.remember((verb, len(primals)), asked, answer, vectors)
+    try:
+        verb, numbers = _named("jvp", argnums)
+        is_plain = type(primals) is tuple and type(tangents) is tuple
+        if is_plain and (answer := directly(target, (verb, len(primals)), numbers, named, (*primals, *tangents))) is not None:
+            return answer
+        for name, given in (("primals", primals), ("tangents", tangents)):
+            if not isinstance(given, (tuple, list)):
+                raise ArgumentMismatch(f"{name} must be a tuple with one entry for each argument", got=type(given).__name__,
+                                       fix="td.jvp(f, (x,), (v,))")  # fmt: skip
+        asked = requested(target, tuple(primals), numbers, named)
+        is_chosen = argnums is not None or named.get("argnames") is not None
+        moving = _numbers(target, asked) if is_chosen else tuple(range(len(primals)))
+        outputs = outputs_among(primals)
+        if outputs and len(tangents) == len(moving) - len(outputs):
+            moving = tuple(k for k in moving if k not in outputs)
+        if len(tangents) != len(moving):
+            raise ArgumentMismatch(
+                "there must be one tangent for each argument" + " that argnums names" * is_chosen,
+                got=f"{len(moving)} arguments, {len(tangents)} tangents", fix="pass None for one that does not move",
+            )  # fmt: skip
+        given = {k: v for k, v in zip(moving, tangents) if v is not None}
+        found, y_dot = pushed(asked, tuple(given), list(given.values()))
+        trees = dict(zip(given, choose(target, asked.args, tuple(given), asked.wrt).tree.parts))
+        vectors = [(trees.get(k, NOTHING), v) for k, v in zip(moving, tangents)]
+        answer = joined([found.value(), y_dot, *([found.aux()] if asked.has_aux else [])])
+        return found.remember((verb, len(primals)), asked, answer, vectors)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _named(verb: str, argnums: Argnums | None) -> tuple[str, Argnums]:
@@ -165,7 +169,11 @@ def vjp(target: Target, /, *primals: Tree, argnums: Argnums | None = None, **nam
     Cost: pull takes one to three times the function, whatever the size of the arguments; it keeps the values it needs.
     Source: the signature is that of jax.vjp.
     """
-    return _split("vjp", target, primals, argnums, named, tapes.vjp_tape)
+    try:
+        return _split("vjp", target, primals, argnums, named, tapes.vjp_tape)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def linearize(target: Target, /, *primals: Tree, argnums: Argnums | None = None, **named: Tree) -> Tree:
@@ -176,7 +184,11 @@ def linearize(target: Target, /, *primals: Tree, argnums: Argnums | None = None,
 
     Source: the signature is that of jax.linearize.
     """
-    return _split("linearize", target, primals, argnums, named, tapes.jvp_tape)
+    try:
+        return _split("linearize", target, primals, argnums, named, tapes.jvp_tape)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _split(
