@@ -1,4 +1,4 @@
-"""`python -m tapediff doctor` checks this installation. `python -m tapediff versions` prints what is installed."""
+"""`python -m tapediff` prints what is installed and checks that it works; `python -m tapediff versions` prints it alone."""
 
 import argparse
 import sys
@@ -9,7 +9,8 @@ from .doctor import doctor, show_versions
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tapediff", description="Checks of an installation.")
     parser.add_argument(
-        "command", choices=["doctor", "versions"], help="doctor: check that everything works; versions: list them"
+        "command", nargs="?", default="doctor", choices=["doctor", "versions"],
+        help="doctor, the default: list the versions, check that everything works; versions: list them alone",
     )
     if parser.parse_args().command == "doctor":
         return doctor()

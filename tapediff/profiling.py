@@ -23,7 +23,7 @@ from .errors import ArgumentMismatch, TapediffError
 from .ir.arguments import chosen_arguments
 from .ir.inputs import as_inputs
 from .ir.instruction import Operand, Target, Tree
-from .ir.tape import Tape
+from .ir.tape import Tape, in_notebook
 from .recording.arguments.bind_call import positional
 from .targets.backends import NATIVE
 from .targets.compiled_tape import CompiledTape
@@ -101,6 +101,9 @@ class Profile:
     def as_dict(self) -> dict[str, object]:
         """The profile as plain values: dicts, lists, strings and numbers."""
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        return in_notebook(str(self))
 
     def __str__(self) -> str:
         title = (

@@ -15,10 +15,11 @@ from tapediff.base.byte_code import PYTHONS
 ROOT = Path(__file__).parent.parent
 
 
-def test_the_doctor_finds_nothing_wrong_here(monkeypatch):
+@pytest.mark.parametrize("command", [["doctor"], []])
+def test_the_doctor_finds_nothing_wrong_here(monkeypatch, command):
     """In a process of its own, by the command that users type; the versions come first, with the exit code 0."""
     monkeypatch.delenv("TAPEDIFF_CACHE_DIR", raising=False)
-    done = subprocess.run([sys.executable, "-m", "tapediff", "doctor"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-m", "tapediff", *command], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("tapediff")
     assert f"numpy        {np.__version__}\n" in done.stdout

@@ -159,6 +159,7 @@ def test_a_profile_is_text_and_plain_values():
     assert text.startswith("two_lines: ")
     assert f"test_profiling.py:{line_of(two_lines, 1)}: y = np.exp(np.sin(np.exp(x)))" in text
     assert found.how in text
+    assert text.splitlines()[0] in found._repr_html_()
     told = found.as_dict()
     assert told["lines"][0]["number"] == line_of(two_lines, 1)
     assert told["seconds"] == found.seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -166,6 +167,9 @@ class Tape:
     def __str__(self) -> str:
         return listing(self)
 
+    def _repr_html_(self) -> str:
+        return in_notebook(listing(self, MOST_IN_NOTEBOOK))
+
     def __repr__(self) -> str:
         return f"<Tape of {self.name}: {len(self)} instructions, {self.guard_count} guards>"
 
@@ -231,6 +235,15 @@ def check(tape: Tape) -> None:
     for name, ids in (("input", tape.inputs), ("output", tape.outputs)):
         if any(not 0 <= i < len(tape.instructions) for i in ids):
             raise InvalidTape(f"an {name} of the tape is not one of its values", got=str(ids))
+
+
+# A notebook keeps what it shows.
+MOST_IN_NOTEBOOK = 100
+
+
+def in_notebook(text: str) -> str:
+    """A text as notebooks show it: as it is laid out, without wrapped lines."""
+    return f'<pre style="overflow-x: auto; white-space: pre">{html.escape(text)}</pre>'
 
 
 def listing(tape: Tape, most: int = 2000) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import PosteriorError, is_recoverable
+from ..ir.tape import in_notebook
 from .density import NamedDensity
 from .jumps import jump_beside
 from .progress import with_progress
@@ -74,6 +75,9 @@ class Report:
     def is_fine(self) -> bool:
         """True if every point is fine."""
         return all(point.is_fine for point in self.points)
+
+    def _repr_html_(self) -> str:
+        return in_notebook(str(self))
 
     def __str__(self) -> str:
         lines = ["point        log density   largest slope   error of gradient   to the next branch"]

@@ -18,7 +18,7 @@ from .guarded.keyed_call import GuardedFunction
 from .guarded.paths.recordings import AllRecordings
 from .guarded.policy import Policy
 from .guarded.record_path import PathRecorder
-from .guarded.report import Stats, explanation, explanation_for_programs, ways_taken
+from .guarded.report import Explanation, Stats, explanation, explanation_for_programs, ways_taken
 from .guarded.tape_cache import TapeCache
 from .margins import Margin, margins
 
@@ -73,7 +73,7 @@ class GuardedReports:
             recorder.last_failure, self._function.sizes.reasons(),
         )  # fmt: skip
         paths = [self._path_at(point if isinstance(point, tuple) else (point,)) for point in points]
-        return "\n".join([text, *ways_taken(paths)])
+        return Explanation("\n".join([text, *ways_taken(paths)]))
 
     def translated(self) -> str:
         """The function as it is recorded, with operators that replace branches on data; or why there is none."""

@@ -151,3 +151,18 @@ def test_results_of_a_replay_are_not_the_tapes_own():
         value[...] = 9.0
     assert np.array_equal(x, X)
     assert np.array_equal(tape(x)[1], np.ones(3))
+
+
+def test_a_notebook_shows_the_listing_of_a_tape_escaped_and_short():
+    """Also of a name with markup in it; of a long tape, both ends."""
+    f = lambda x: np.sum(x * 2.0)
+    f.__name__ = "<b>&"
+    shown = td.record(f, np.ones(2))._repr_html_()
+    assert shown.startswith("<pre")
+    assert "tape of &lt;b&gt;&amp;, " in shown
+    assert "<b>" not in shown
+    tape = td.record(lambda x: sum(np.sin(x[k % 5]) * k for k in range(300)), np.ones(5), merge=False)
+    assert len(tape) > 400
+    lines = tape._repr_html_().splitlines()
+    assert 100 <= len(lines) <= 110
+    assert any(line.startswith("  ... ") for line in lines)

@@ -13,7 +13,7 @@ from ...errors import NewTape, UnstableBranch, describe
 from ...functions.callees.path_messages import most_split_line, short, site_of
 from ...ir.instruction import Guard, Operand, Outcome, UserFunction
 from ...ir.interpreter import GuardFailure
-from ...ir.tape import Tape
+from ...ir.tape import Tape, in_notebook
 from ...ops.control.calls import LOOP
 from ...recording.arguments.int_arguments import ANY_INT_KEY
 from ...recording.arguments.size_arguments import SIZES
@@ -27,6 +27,15 @@ LONGEST_PATH_SHOWN = 8
 
 # The most values listed for an int argument that a branch reads.
 MOST_WAYS_SHOWN = 4
+
+
+class Explanation(str):
+    """The text of explain(), which notebooks show line by line."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return in_notebook(self)
 
 
 @dataclass(frozen=True, slots=True)

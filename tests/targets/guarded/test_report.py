@@ -255,3 +255,12 @@ def test_the_warning_names_the_first_argument_where_that_is_no_array():
         td.gradient(safe, text, FULL, argnums=1)
     with pytest.warns(td.GuardWarning, match="such as argument 0 = 'c'"):
         td.gradient(safe, "c", FULL, argnums=1)
+
+
+def test_a_notebook_shows_what_explain_prints_escaped():
+    safe = td.GuardedTape(lambda x: np.sum(x), name="<script>")
+    td.gradient(safe, A([1.0]))
+    explained = safe.explain()
+    assert isinstance(explained, str)
+    assert "&lt;script&gt;: 1 of at most 64 tapes" in explained._repr_html_()
+    assert "<script>" not in explained._repr_html_()
