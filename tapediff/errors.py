@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-from collections.abc import Callable
 from types import TracebackType
-from typing import ParamSpec, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 
 from .base.current_recording import current_recorder
 from .base.settings import settings
 from .base.source_location import is_library_file, is_own_file, user_site
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 # The outcome of a guard, as Python saw it: a bool, an integer (a float where int() would raise), or the array itself.
 Outcome: TypeAlias = bool | int | float | np.ndarray
@@ -314,17 +309,3 @@ def _of_user(error: BaseException) -> TracebackType | None:
         if k not in hidden:
             found = TracebackType(found, frames[k].tb_frame, frames[k].tb_lasti, frames[k].tb_lineno)
     return found
-
-
-def hiding_frames(function: Callable[P, R]) -> Callable[P, R]:
-    """A decorator: what the function raises has the user's frames alone. See hide_frames; functions that take microseconds call that."""
-
-    @functools.wraps(function)
-    def called(*args: P.args, **named: P.kwargs) -> R:
-        try:
-            return function(*args, **named)
-        except Exception as error:
-            hide_frames(error)
-            raise
-
-    return called

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import linecache
 import math
+import os
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from time import perf_counter
 
 import numpy as np
 
-from .base.source_location import PickledSite, Site
 from .compiler.codegen.loop_function import KernelEmitter
 from .compiler.codegen.timed_kernel import TimedEmitter
 from .compiler.kernel import Kernel
@@ -33,11 +34,9 @@ from .targets.operators.gradients import gradient
 
 __all__ = ["Line", "Profile", "profile"]
 
-# The kernels take turns in blocks of calls, so that each finds its own arrays in the cache.
-BLOCK = 20
-# The clock is compared with the counter over at least so many seconds.
-SHORTEST = 0.05
-
+# The kernels take turns in blocks of at most so many calls, so that each finds its arrays in the cache; for at least so many seconds, to
+# find the counter's rate by the clock.
+BLOCK, SHORTEST = 20, 0.05
 # The table leaves out lines without arrays that take a smaller part of the time, and the ends of long lines.
 LEAST_SHOWN, WIDEST = 0.001, 90
 
@@ -49,7 +48,7 @@ HOW = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Line:
     """One line of the function in a profile; see td.profile.
 
@@ -71,7 +70,7 @@ class Line:
     workspace_bytes: int = 0
     saved_bytes: int = 0
     is_shared: bool = False
-    inside: tuple[Line, ...] = ()
+    inside: list[Line] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:
@@ -95,7 +94,7 @@ class Profile:
     seconds: float
     measured: float
     workspace_bytes: int
-    lines: tuple[Line, ...]
+    lines: list[Line]
     how: str = field(default=HOW, repr=False)
 
     def as_dict(self) -> dict[str, object]:
@@ -110,7 +109,7 @@ class Profile:
             f"{self.name}: {_microseconds(self.seconds)} µs a gradient, {_microseconds(self.measured)} µs of it in these lines; "
             f"workspace {_bytes(self.workspace_bytes)}"
         )
-        rows = [("forward µs", "reverse µs", "part", "workspace", "saved", "line")]
+        rows: list[tuple[str, ...]] = [("forward µs", "reverse µs", "part", "workspace", "saved", "line")]
         for line in self.lines:
             if line.seconds > LEAST_SHOWN * self.measured or line.workspace_bytes:
                 rows.append(self._row(line, ""))
@@ -121,7 +120,7 @@ class Profile:
 
     def _row(self, line: Line, before: str) -> tuple[str, ...]:
         mark = "~" * line.is_shared
-        at = f"{line.file.replace(chr(92), '/').rpartition('/')[2]}:{line.number}: {line.source}" if line.file else line.source
+        at = f"{os.path.basename(line.file)}:{line.number}: {line.source}" if line.file else line.source
         times = [mark + _microseconds(seconds) if seconds >= 5e-9 else "" for seconds in (line.forward, line.reverse)]
         sizes = [_bytes(size) if size else "" for size in (line.workspace_bytes, line.saved_bytes)]
         at = at if len(at) <= WIDEST else at[: WIDEST - 3] + "..."
@@ -158,8 +157,6 @@ def profile(target: Target, /, *args: Tree, argnums: int | Sequence[int] = 0, bu
         raise ArgumentMismatch("budget is how many seconds to measure", got=repr(budget), fix="budget=0.3")
     if platform.machine() not in ("x86_64", "AMD64"):
         raise TapediffError("td.profile reads the time-stamp counter of x86-64", got=platform.machine(), fix="time whole gradients")
-    if callable(target) and not isinstance(target, (Tape, CompiledTape)) and not hasattr(target, "tape_for"):
-        target = GuardedTape(target)
     gradient(target, *args, argnums=argnums, **named)  # raises what it raises; from here on, the path is known
     compiled, inputs, count = _compiled_at(target, args, named)
     if compiled.backend != NATIVE:
@@ -179,8 +176,9 @@ def _compiled_at(target: Target, args: Sequence[Tree], named: dict[str, Tree]) -
     if isinstance(target, CompiledTape):
         args = positional(target, args, named)
         return target, as_inputs(target.tape, args), len(args)
-    args = positional(target.f, args, named) if named else tuple(args)
-    tape, inputs = target.tape_for(args)
+    guarded = target if isinstance(target, GuardedTape) else GuardedTape(target)
+    args = positional(guarded.f, args, named)
+    tape, inputs = guarded.tape_for(args)
     return CompiledTape(tape), inputs, len(args)
 
 
@@ -199,164 +197,106 @@ def _measured(kernel: Kernel, timed: _TimedKernel, inputs: Sequence[Operand], bu
     """The seconds of a call of the plain kernel, and of each group of the timed one: the best of all calls."""
     arrays = [np.array(a, t.dtype, order="C").reshape(t.shape) for a, t in zip(inputs, kernel.input_types)]
     arguments = [*arrays, *kernel.fresh_outputs()]
-    best, ticks = math.inf, np.full(len(timed.times), np.iinfo(np.int64).max)
-    start: tuple[float, int] | None = None
-    while True:
-        for _ in range(BLOCK):
+    best, ticks = math.inf, np.full(len(timed.times) - 1, np.iinfo(np.int64).max)
+    block, marks = 1, list[tuple[float, int]]()
+    while not marks or marks[-1][0] - marks[0][0] < max(SHORTEST, budget):
+        for _ in range(block):
             begun = perf_counter()
             kernel.call(*arguments)
             best = min(best, perf_counter() - begun)
-        for _ in range(BLOCK):
+        for _ in range(block):
             timed.call(*arguments)
-            np.minimum(ticks, timed.times, out=ticks)
-        now = perf_counter(), int(timed.times[-1])
-        if start is None:
-            start = now
-        elif now[0] - start[0] > max(SHORTEST, budget):
-            break
-    rate = (now[0] - start[0]) / (now[1] - start[1])
-    return best, [rate * max(0, int(each) - int(ticks[0])) for each in ticks[1:-1]]
+            np.minimum(ticks, np.diff(timed.times), out=ticks)
+        marks.append((perf_counter(), int(timed.times[-1])))
+        block = max(1, min(BLOCK, int(0.1 * budget / best)))
+    rate = (marks[-1][0] - marks[0][0]) / (marks[-1][1] - marks[0][1])
+    return best, [rate * max(0, int(each - ticks[0])) for each in ticks[1:]]
 
 
-# The parts of a program that are told apart: a line, or a text for what belongs to none.
+# A line; or a text in place of the function, for what belongs to none.
 _Place = tuple[str, int, str]
 _NOWHERE, _BYTE_CODE = ("", 0, "no line"), ("", 0, "byte code of both passes, which are not told apart")
+# The place of an operation, True if it is of the reverse pass, and its work.
+_Part = tuple[_Place, bool, float]
 
 
-@dataclass(slots=True)
-class _Sums:
-    """What is added up for a line; the fields are those of Line."""
-
-    forward: float = 0.0
-    reverse: float = 0.0
-    workspace_bytes: int = 0
-    saved_bytes: int = 0
-    is_shared: bool = False
-    inside: tuple[Line, ...] = ()
-
-
-def _lines(program: Program, seconds: Sequence[float]) -> tuple[Line, ...]:
+def _lines(program: Program, seconds: Sequence[float]) -> list[Line]:
     """The lines of a program with the times of its groups."""
-    found: dict[_Place, _Sums] = {}
+    found, inside = dict[_Place, Line](), dict[_Place, dict[_Place, Line]]()
     for group, whole in zip(program.groups, seconds):
-        parts = list(group.body)
-        if not parts:
-            _add(found.setdefault(_BYTE_CODE, _Sums()), whole, is_adjoint=False)
-            continue
-        work = [_work(item) for item in parts]
-        places = [_place(item) for item in parts]
-        for item, place, share in zip(parts, places, work):
-            sums = found.setdefault(place, _Sums())
-            _add(sums, whole * share / sum(work), is_adjoint=_is_adjoint(item))
-            sums.is_shared |= len({(p, _is_adjoint(i)) for p, i in zip(places, parts)}) > 1
+        parts = [_part(item) for item in group.body] or [(_BYTE_CODE, False, 1.0)]
+        _split(found, whole, parts)
         if isinstance(group, Invoke):
-            sums = found[places[0]]
-            sums.inside = _merged([*sums.inside, *_inside(group, whole, program.threads)])
+            _split(inside.setdefault(parts[0][0], {}), whole, list(_parts_of_body(group, 1.0, program.threads)))
     _add_memory(program, found)
-    return _sorted(found)
+    for place, lines in inside.items():
+        found[place].inside = sorted(lines.values(), key=attrgetter("seconds"), reverse=True)
+    return sorted(found.values(), key=attrgetter("seconds"), reverse=True)
 
 
-def _add(sums: _Sums, seconds: float, *, is_adjoint: bool) -> None:
-    if is_adjoint:
-        sums.reverse += seconds
-    else:
-        sums.forward += seconds
+def _split(found: dict[_Place, Line], seconds: float, parts: Sequence[_Part]) -> None:
+    """Add a time to lines, by the work of parts; to none where that is unknown."""
+    total, is_shared = sum(work for *_, work in parts), len({part[:2] for part in parts}) > 1
+    if not math.isfinite(total):
+        return
+    for place, is_adjoint, work in parts:
+        line = _line(found, place)
+        line.is_shared |= is_shared
+        if is_adjoint:
+            line.reverse += seconds * work / total
+        else:
+            line.forward += seconds * work / total
 
 
-def _sorted(found: dict[_Place, _Sums]) -> tuple[Line, ...]:
-    lines = [
-        Line(file, number, function if file else "", linecache.getline(file, number).strip() if file else function,
-             s.forward, s.reverse, s.workspace_bytes, s.saved_bytes, s.is_shared, s.inside)
-        for (file, number, function), s in found.items()
-    ]  # fmt: skip
-    return tuple(sorted(lines, key=lambda line: -line.seconds))
+def _line(found: dict[_Place, Line], place: _Place) -> Line:
+    file, number, function = place
+    if place not in found:
+        found[place] = Line(file, number, function, linecache.getline(file, number).strip()) if file else Line("", 0, "", function)
+    return found[place]
 
 
-def _merged(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """The lines of several loops at one place: the forward one and the reverse one."""
-    found: dict[_Place, _Sums] = {}
-    for line in lines:
-        sums = found.setdefault((line.file, line.number, line.function or line.source), _Sums(is_shared=True))
-        sums.forward, sums.reverse = sums.forward + line.forward, sums.reverse + line.reverse
-        sums.workspace_bytes += line.workspace_bytes
-    return _sorted(found)
-
-
-def _site(item: Item) -> Site | PickledSite | None:
-    return getattr(item, "step", item).site  # type: ignore[union-attr]  # steps in place have theirs
-
-
-def _place(item: Item) -> _Place:
-    site = _site(item)
-    return _NOWHERE if site is None else site.place
-
-
-def _is_adjoint(item: Item) -> bool:
-    site = _site(item)
-    return site is not None and site.is_adjoint
-
-
-def _work(item: Item) -> float:
-    """A count of operations, in additions."""
+def _part(item: Item) -> _Part:
+    """A step, call or guard; its work is a count of operations, in additions."""
+    site, work = getattr(item, "site", None), 1.0
     if isinstance(item, Step):
         reads = sum(isinstance(read, Access) for read in item.reads)
-        return math.prod(item.domain) * (cost_of(item.expression) + LOAD * reads + STORE)
-    if isinstance(item, RoutineCall):
-        return max(1, math.prod(item.sizes) * item.count)
-    return 1
+        work = math.prod(item.domain) * (cost_of(item.expression) + LOAD * reads + STORE)
+    elif isinstance(item, RoutineCall):
+        work = max(1, math.prod(item.sizes) * item.count)
+    return (_NOWHERE, False, work) if site is None else (site.place, site.is_adjoint, work)
 
 
-def _inside(group: Invoke, seconds: float, threads: int) -> tuple[Line, ...]:
-    """The lines of the body of a loop or call, by operations; none if the body has several paths, or loops of unknown length."""
-    shares = list(_shares(group, 1.0, threads))
-    total, found = sum(work for _, work, _ in shares), dict[_Place, _Sums]()
-    if not 0.0 < total < math.inf:
-        return ()
-    for place, work, is_adjoint in shares:
-        _add(found.setdefault(place, _Sums(is_shared=True)), seconds * work / total, is_adjoint=is_adjoint)
-    return _sorted(found)
-
-
-def _shares(group: Invoke, times: float, threads: int) -> Iterator[tuple[_Place, float, bool]]:
+def _parts_of_body(group: Invoke, times: float, threads: int) -> Iterator[_Part]:
+    """The parts of a loop or call that runs so often; with infinite work if its body has several paths, or loops of unknown length."""
     body = body_of(group, threads)
     if body is None:
-        yield _NOWHERE, math.inf, False
+        yield _NOWHERE, False, math.inf
         return
     for number, inner in enumerate(body.groups):
         often = 1.0 if number < body.before else times
-        for item in inner.body:
-            if isinstance(inner, Invoke):
-                length = inner.params[1].length if len(inner.params) > 1 else 1
-                yield from _shares(inner, often * (math.inf if length is None else length), body.threads)
-            else:
-                yield _place(item), often * _work(item), _is_adjoint(item)
+        if isinstance(inner, Invoke):
+            length = inner.params[1].length if len(inner.params) > 1 else 1
+            yield from _parts_of_body(inner, often * (math.inf if length is None else length), body.threads)
+        else:
+            yield from ((place, is_adjoint, often * work) for place, is_adjoint, work in map(_part, inner.body))
 
 
-def _add_memory(program: Program, found: dict[_Place, _Sums]) -> None:
+def _add_memory(program: Program, found: dict[_Place, Line]) -> None:
     """The arrays in the workspace, at the lines that write them first; saved are those that the reverse pass reads."""
-    items = [item for group in program.groups for item in group.body]
-    read = {storage for item in items if _is_adjoint(item) for storage in read_by(item)}
+    items = [(item, _part(item)) for group in program.groups for item in group.body]
+    read = {storage for item, (_, is_adjoint, _) in items if is_adjoint for storage in read_by(item)}
     counted = set[int]()
-    for item in items:
-        for number in written_by(item):
-            storage = program.storages[number]
-            if storage.home != "workspace" or not storage.in_memory or number in counted:
-                continue
-            counted.add(number)
-            sums = found[_place(item)]
-            sums.workspace_bytes += storage.bytes
-            sums.saved_bytes += storage.bytes if number in read and not _is_adjoint(item) else 0
+    for item, (place, is_adjoint, _) in items:
+        for storage in (program.storages[number] for number in written_by(item)):
+            if storage.home == "workspace" and storage.in_memory and storage.number not in counted:
+                counted.add(storage.number)
+                found[place].workspace_bytes += storage.bytes
+                found[place].saved_bytes += storage.bytes * (storage.number in read and not is_adjoint)
 
 
 def _microseconds(seconds: float) -> str:
-    """Three digits."""
-    value = 1e6 * seconds
-    return f"{value:.{max(0, 2 - math.floor(math.log10(value))) if value > 0.0 else 0}f}" if value >= 0.01 else f"{value:.2f}"
+    return f"{1e6 * seconds:.3g}" if seconds < 1e-3 else f"{1e6 * seconds:.0f}"
 
 
-def _bytes(size: int) -> str:
-    for unit in ("B", "kB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} MB"
+def _bytes(size: float) -> str:
+    return f"{size} B" if size < 1000 else f"{size / 1e3:.3g} kB" if size < 1e6 else f"{size / 1e6:.3g} MB"

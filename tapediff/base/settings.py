@@ -63,7 +63,6 @@ class Settings:
 
 settings = Settings()
 
-
 # A call that compiles for longer has a message of its own.
 LONG_COMPILATION = 0.1
 _INFO = 20  # logging.INFO
@@ -81,10 +80,8 @@ def log_made(done: str, name: str, instructions: int, seconds: float, cause: obj
     at = user_site(2)
     _logger().info("%s of %s, %d instructions in %.4f s: %s; called at %s", done, name, instructions, seconds, cause, at)
     if seconds > LONG_COMPILATION and done.startswith("compiled"):
-        _logger().info(
-            "a call at %s has compiled %s for %.1f s; call it once before time matters, or set %s, which keeps kernels for later processes",
-            at, name, seconds, CACHE_VARIABLE,
-        )  # fmt: skip
+        long = "a call at %s has compiled %s for %.1f s; call it once before time matters, or keep kernels for later processes: set %s"
+        _logger().info(long, at, name, seconds, CACHE_VARIABLE)
 
 
 @cache

@@ -26,18 +26,14 @@ _SCIPY = re.compile(r"[\\/](site|dist)-packages[\\/]scipy[\\/]").search
 
 
 def shown_place(filename: str, line: int, name: str) -> str:
-    """A line as text: "model.py:3 in f"; "cell 8, line 3 in f" in a notebook, whose cells are files with names made of digits."""
-    cell = cell_of(filename)
-    return f"{os.path.basename(filename)}:{line} in {name}" if cell is None else f"cell {cell}, line {line} in {name}"
-
-
-def cell_of(filename: str) -> str | None:
-    """The number of a notebook's cell, in the latest order of execution; None for a file."""
+    """A line as text: "model.py:3 in f"; "cell 8, line 3 in f" in a notebook, whose cells have numbers as file names."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     named = getattr(getattr(shell, "compile", None), "format_code_name", None)
-    found = None if named is None else named(filename)
-    return None if found is None else found[1].removeprefix("In[").removesuffix("]")
+    cell = None if named is None else named(filename)
+    if cell is None:
+        return f"{os.path.basename(filename)}:{line} in {name}"
+    return f"cell {cell[1].removeprefix('In[').removesuffix(']')}, line {line} in {name}"
 
 
 class Site(NamedTuple):
@@ -94,13 +90,11 @@ class _AdjointPickledSite(PickledSite):
     is_adjoint = True
 
 
-_ADJOINTS = {Site: _AdjointSite, PickledSite: _AdjointPickledSite}
-
-
-def adjoint_site(site: Site | None) -> Site | None:
+def adjoint_site(site: Site | PickledSite | None) -> Site | None:
     """The same location, for the instructions that the reverse pass adds."""
-    kind = _ADJOINTS.get(type(site))  # type: ignore[arg-type]  # of None there is none
-    return site if kind is None or site is None else kind(*site)  # pyright: ignore[reportReturnType]  # a tape of another process has others
+    if isinstance(site, PickledSite):
+        return _AdjointPickledSite(*site)  # pyright: ignore[reportReturnType]  # tapes from other processes have these
+    return None if site is None else _AdjointSite(*site)
 
 
 @functools.lru_cache(maxsize=64)

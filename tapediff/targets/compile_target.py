@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import overload
 
-from ..errors import ArgumentMismatch, hiding_frames
+from ..errors import ArgumentMismatch, hide_frames
 from ..functions.callees.path_messages import warn
 from ..functions.captured.environment import Environment
 from ..functions.captured.environment_check import EnvironmentCheck, part_text
@@ -50,7 +50,6 @@ def compile(
     target: Callable[..., Result], *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
     memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,
 ) -> CompiledTape[Result]: ...  # fmt: skip
-@hiding_frames
 def compile(
     target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
     memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,
@@ -84,22 +83,26 @@ def compile(
     Cost: about 0.05 s for models of a few dozen array operations, growing with the number of operations on the tape; with numba
     one to ten seconds. Where `memory` is short, up to nine times as long without the time that LLVM takes.
     """
-    check_backend(backend)
-    if not isinstance(target, Tape):
-        _require_point(target, args, named)
-        before = None if frozen else Environment(target, checked_contents(check_contents))
-        tape = record(target, *args, has_aux=has_aux, merge=merge, **named)
-        check = None if before is None else EnvironmentCheck(target, check_contents, before=before)
-        if before is not None and not before.is_whole:
-            warn(part_text(tape.name))
-        compiled = CompiledTape(tape, backend, memory, threads, check)
-        like(compiled, target)
-    else:
-        if args or named or has_aux or merge:
-            raise ArgumentMismatch(
-                "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
-            )
-        compiled = CompiledTape(target, backend, memory, threads)
-        like_tape(compiled, target)
-    compiled.kernel(compiled._default())
-    return compiled
+    try:
+        check_backend(backend)
+        if not isinstance(target, Tape):
+            _require_point(target, args, named)
+            before = None if frozen else Environment(target, checked_contents(check_contents))
+            tape = record(target, *args, has_aux=has_aux, merge=merge, **named)
+            check = None if before is None else EnvironmentCheck(target, check_contents, before=before)
+            if before is not None and not before.is_whole:
+                warn(part_text(tape.name))
+            compiled = CompiledTape(tape, backend, memory, threads, check)
+            like(compiled, target)
+        else:
+            if args or named or has_aux or merge:
+                raise ArgumentMismatch(
+                    "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
+                )
+            compiled = CompiledTape(target, backend, memory, threads)
+            like_tape(compiled, target)
+        compiled.kernel(compiled._default())
+        return compiled
+    except Exception as error:
+        hide_frames(error)
+        raise

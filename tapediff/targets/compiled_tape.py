@@ -107,7 +107,8 @@ class CompiledTape(NativeCalls, Generic[Result]):
     ) -> None:  # fmt: skip
         self.tape, self.backend, self._check = tape, check_backend(backend), check
         self.memory, self.threads = bytes_of(memory, backend), threads_of(threads, backend)
-        self.seconds, self.cause = 0.0, "first use"
+        self.seconds = 0.0
+        self.cause: object = "first use"
         self._kernels: dict[Key, Kernel] = {}
         self.direct_calls = DirectCalls()
         self._lock = new_lock()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import ArgumentMismatch, TrackedValueEscaped, hiding_frames
+from ..errors import ArgumentMismatch, TrackedValueEscaped, hide_frames
 from ..ir.instruction import Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from ..recording.own_errors import raise_own_error
@@ -14,7 +14,6 @@ from ..recording.recorder import RecordingStopped, current_recorder
 from .evaluate.joined import joined
 
 
-@hiding_frames
 def record(
     f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, merge: bool | None = None, **named: Tree,
 ) -> Tape:  # fmt: skip
@@ -44,20 +43,26 @@ def record(
 
     Cost: one call of f, plus about 2 µs per operation; with merged paths, a few calls.
     """
-    if merge is not None and type(merge) is not bool:
-        raise ArgumentMismatch("merge is True, False or None", got=repr(merge), fix="merge=True: one tape of all paths that can be joined")
-    (asks, _), draws = process.asked_if_recording, process.warnings_of_draws
     try:
-        tape = _recorded(f, args, named, prescribed, has_aux, merge)
-    except TrackedValueEscaped as refusal:
-        raise_own_error(refusal, lambda: plain_result(f, *args, has_aux=has_aux, **named))
-        raise
-    if process.asked_if_recording[0] != asks and process.warnings_of_draws == draws:
-        # Imported on demand, as below.
-        from .guarded.staleness import refuse_if_asked
+        if merge is not None and type(merge) is not bool:
+            raise ArgumentMismatch(
+                "merge is True, False or None", got=repr(merge), fix="merge=True: one tape of all paths that can be joined"
+            )
+        (asks, _), draws = process.asked_if_recording, process.warnings_of_draws
+        try:
+            tape = _recorded(f, args, named, prescribed, has_aux, merge)
+        except TrackedValueEscaped as refusal:
+            raise_own_error(refusal, lambda: plain_result(f, *args, has_aux=has_aux, **named))
+            raise
+        if process.asked_if_recording[0] != asks and process.warnings_of_draws == draws:
+            # Imported on demand, as below.
+            from .guarded.staleness import refuse_if_asked
 
-        refuse_if_asked(tape, asks, *plain_call(f, *args, has_aux=has_aux, **named))
-    return tape
+            refuse_if_asked(tape, asks, *plain_call(f, *args, has_aux=has_aux, **named))
+        return tape
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _recorded(

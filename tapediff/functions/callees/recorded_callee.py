@@ -235,8 +235,8 @@ class RecordedCallee(Callee):
         started = time.perf_counter()
         tape, fills = self._record(inputs, decided, missed)
         if is_logged():
-            seconds = time.perf_counter() - started
-            log_made(f"recorded path {self.recordings}", self.name, len(tape), seconds, _cause(decided, missed))
+            cause = replace(missed.tape.guards[len(decided) - 1], outcome=decided[-1]) if missed is not None and decided else "first call"
+            log_made(f"recorded path {self.recordings}", self.name, len(tape), time.perf_counter() - started, cause)
         if missed is not None:
             try:
                 check_prescribed(tape, missed.tape, len(decided))
@@ -338,11 +338,6 @@ class RecordedCallee(Callee):
                 if dropped in kept.tapes:
                     kept.remove(dropped)
             self._plain.pop(number, None)
-
-
-def _cause(decided: tuple[Outcome, ...], missed: PathEntry | None) -> object:
-    """Why a path is recorded, for the log."""
-    return "first call" if missed is None or not decided else replace(missed.tape.guards[len(decided) - 1], outcome=decided[-1])
 
 
 def _decided(variant: PathEntry, miss: GuardFailure) -> tuple[Outcome, ...]:
