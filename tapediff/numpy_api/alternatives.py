@@ -200,7 +200,7 @@ ELSEWHERE = {
     # Stan, PyMC
     "log_prob target parameters Model StanModel Data Deterministic Potential": _MODEL,
     "sample sampling": "post.sample() of post = td.Posterior(log_density, **parameters)",
-    "optimizing find_MAP laplace": "post.find_map() or post.laplace() of post = td.Posterior(log_density, **parameters)",
+    "optimizing find_MAP": "post.find_map() or post.laplace() of post = td.Posterior(log_density, **parameters)",
     "cholesky_factor_corr": "td.params.cholesky_corr",
     "sum_to_zero_vector": "td.params.zero_sum",
     "lower_bound upper_bound": "td.params.lower(bound) or td.params.upper(bound)",

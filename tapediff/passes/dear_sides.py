@@ -185,14 +185,17 @@ class _Gathering:
         return found, [number for number in given if number not in packed]
 
     def _arguments(self, side: _Side, members: set[int]) -> list[int]:
-        """The operands of a side; a view is replaced by its array."""
+        """The operands of a side; a view is replaced by its array, unless that is a value of another side, which gives the view alone."""
         found: dict[int, None] = {}
         for number in side.members:
             for i in self.tape.instructions[number].inputs:
                 while i not in members and self._is_copied(i):
                     if self.tape.instructions[i].op is CONSTANT:
                         break
-                    (i,) = self.tape.instructions[i].inputs
+                    (array,) = self.tape.instructions[i].inputs
+                    if array not in members and self.rewriter.number[array] < 0:
+                        break
+                    i = array
                 if i not in members and self.tape.instructions[i].op is not CONSTANT:
                     found[i] = None
         return list(found)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import linecache
 import math
+import operator
 import warnings
 from collections import deque
 
@@ -705,3 +707,41 @@ def sequences_by_data(x):
 
 def test_lazy_builtins_of_a_choice_of_sequences_merge():
     assert recordings(sequences_by_data) == 1
+
+
+NUMBERS = np.sin(np.arange(60) * 1.7) * 2
+# Each is a view of `items`, an iterator that is used later.
+VIEWS = [
+    "map(lambda v: v * 1.1, items)", "filter(lambda v: v < 9, items)", "(a for a, _ in zip(items, range(99)))",
+    "(a - b for a, b in zip(items, items))",
+    "itertools.chain(items, [0.1])", "itertools.islice(items, 20)", "itertools.takewhile(lambda v: v < 9, items)",
+    "itertools.accumulate(items, lambda a, b: 0.5 * a + b)", "itertools.starmap(lambda v: v * 2, ((v,) for v in items))",
+    "(b for _, b in itertools.pairwise(items))", "itertools.compress(items, [1, 1, 0] * 9)", "itertools.islice(itertools.cycle(items), 30)",
+    "itertools.tee(items)[0]", "(k for k, _ in itertools.groupby(items))", "(a for a, _ in itertools.zip_longest(items, [1]))",
+    "(v * 2 for v in items)", "iter(lambda: next(items, -77.0), -77.0)", "iter(items)", "map(operator.neg, items)",
+]  # fmt: skip
+PROGRAM = """
+def program(x):
+    items = iter([NUMBERS[k] * x[0] for k in range(25)])
+    s, n = 0.0, 0
+    for v in {view}:
+        if v > 1.5 * x[1]:
+            break
+        s, n = s + v * v, n + 1
+        if n > 22:
+            break
+    return s + sum(1 for _ in items) + x[2] * n
+"""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_iterator_is_advanced_as_far_as_the_loop_over_a_view_of_it_runs(view):
+    """A `break` that data decide leaves the rest for later."""
+    text = PROGRAM.format(view=view)
+    linecache.cache[f"<{view}>"] = len(text), None, text.splitlines(keepends=True), f"<{view}>"
+    names = {"NUMBERS": NUMBERS, "itertools": itertools, "operator": operator}
+    exec(compile(text, f"<{view}>", "exec"), names)
+    program = names["program"]
+    g = td.GuardedTape(program)
+    for x in np.random.default_rng(0).uniform(0.4, 1.5, (8, 3)):
+        np.testing.assert_allclose(g(x), program(x), rtol=1e-12)

@@ -230,3 +230,19 @@ def test_cheap_sides_stay_selects(calls):
 
     agrees(f)
     assert not calls
+
+
+def test_a_side_reads_entries_of_an_array_that_another_side_keeps_to_itself():
+    """The second side gets the entries, not the array, which was never given."""
+    numbers = np.sin(np.arange(40) * 1.7) * 2
+
+    def program(p):
+        times = [k * p[0] for k in range(20) if numbers[k] * p[1] > -0.5]
+        states = [np.sin(k) * p[2] for k in range(20) if numbers[k] * p[1] > -0.5]
+        return np.interp(p[1] * 30, times, states, right=p[2])
+
+    points = np.random.default_rng(1).uniform(0.3, 1.6, (6, 3))
+    tape = td.record(program, points[0], merge=True)
+    compiled = td.compile(tape)
+    for point in points:
+        np.testing.assert_allclose(td.gradient(compiled, point), td.gradient(tape, point), rtol=1e-10, atol=1e-12)

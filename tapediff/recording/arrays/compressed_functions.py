@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -313,6 +314,7 @@ def _trapezoid(y: Operand, x: Operand = None, dx: float = 1.0, axis: int = -1) -
 
 
 def _interp(x: Operand, xp: Operand, fp: Operand, left: Operand = None, right: Operand = None, period: Operand = None) -> Operand:
+    last: Operand = None
     if is_compressed(xp) or is_compressed(fp):
         if np.ndim(xp) != 1 or np.ndim(fp) != 1 or period is not None:
             return None
@@ -320,14 +322,21 @@ def _interp(x: Operand, xp: Operand, fp: Operand, left: Operand = None, right: O
         points = aligned([(a if is_compressed(a) else of_full_length(a, -1, like), -1) for a in (xp, fp)])
         if points[0] is None:
             return None
-        points = [a.packed() for a in points]
-        raise_where(points[0].kept[-1].count() == 0, lambda: ValueError("array of sample points is empty"))
-        # Behind the last point, NumPy's function gives that of the last one.
-        xp, fp = (a.filled(a[-1]) for a in points)
-    return _at_each(lambda v: np.interp(v, xp, fp, left, right, period), x)
+        points = [(a if a.dtype.kind == "f" else a.astype(np.float64)).packed() for a in points]
+        count, last = points[0].kept[-1].count(), points[0][-1]
+        raise_where(count == 0, lambda: ValueError("array of sample points is empty"))
+        # Behind the last point the function is constant.
+        behind = np.arange(points[0].kept[-1].extent) - (count - 1)
+        xp, fp = points[0].filled(last + np.maximum(1.0, np.abs(last)) * behind), points[1].filled(points[1][-1])
+
+    def at(v: Operand) -> Operand:
+        found = np.interp(v, xp, fp, left, right, period)
+        return found if last is None or right is None else np.where(v > last, right, found)
+
+    return _at_each(at, x)
 
 
-def _searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Operand = None) -> Operand:
+def _searchsorted(a: Operand, v: Operand, side: Literal["left", "right"] = "left", sorter: Operand = None) -> Operand:
     if not is_compressed(a):
         return _at_each(lambda w: np.searchsorted(a, w, side, sorter), v)
     if sorter is not None or a.dtype == BOOL:
