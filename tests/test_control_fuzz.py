@@ -207,3 +207,13 @@ def test_a_float_to_specialise_on_is_told_apart_by_its_bits(dtype):
     safe = td.GuardedTape(lambda x: sign(x[0], x.astype(dtype)[1]))
     for second, slope in ((0.3, 2.0), (-0.3, -2.0), (0.0, 2.0), (-0.0, -2.0), (np.nan, -1.0), (0.1, 2.0), (np.nan, -1.0), (-0.0, -2.0)):
         assert td.gradient(safe, np.array([1.0, second]))[0] == slope
+
+
+@pytest.mark.parametrize("seed", [6, 120, 167, 264])
+def test_a_path_of_a_sub_tape_may_get_more_guards_at_another_call(seed):
+    """The tape of the same path with fewer guards makes way."""
+    program, rng = Program(seed), np.random.default_rng(seed)
+    f = function_of(program.source(), td, program.n)
+    g = td.GuardedTape(f)
+    for x in rng.normal(size=(8, program.n)):
+        np.testing.assert_allclose(g(x), f(x.copy()), rtol=RTOL, atol=ATOL)

@@ -93,7 +93,10 @@ class Paths(Generic[Entry]):
         return max((v for v in self.tapes if v.path[: len(prefix)] == prefix), key=_last_use, default=None)
 
     def insert(self, entry: Entry) -> None:
-        """Add a tape, and the forks where its path diverges from the others'."""
+        """Add a tape, and the forks where its path diverges from the others'. It replaces a tape of its path with fewer guards."""
+        for other in self.tapes:
+            if entry.path[: len(other.path)] == other.path:
+                self.remove(other)
         for other in self.tapes:
             ordinal = _first_difference(entry.path, other.path)
             # All tapes with this difference share the path up to it, so one fork serves them.
