@@ -88,6 +88,7 @@ class Loop:
         iteration: runs one on the entries of its streams; returns whether another follows: a bool, tracked or not.
         cells: a block, for its variables.
         source: its iterable, as streams; None for a data-dependent end.
+        most: the number of iterations if none leaves the loop; 0 if unknown.
         changed: by key, the places that iterations change, without those of `added`.
         added: lists that each iteration appends to, with the forms of the new entries.
         read: variables and lists whose previous value an iteration reads.
@@ -99,8 +100,9 @@ class Loop:
         kinds_added: of the numbers in appended entries.
     """
 
-    def __init__(self, iteration: Iteration, cells: Object, source: Source | None) -> None:
+    def __init__(self, iteration: Iteration, cells: Object, source: Source | None, most: int = 0) -> None:
         self.iteration, self.cells, self.source = iteration, cells, source
+        self.most = most if source is None else source.count
         self.changed: dict[Object, Changed] = {}
         self.added: dict[Object, tuple[Place, list[Form]]] = {}
         self.variables = [id(cell) for cell in cells_of(cells)]
@@ -122,7 +124,7 @@ class Loop:
         self.may_not_run = first is not True
         try:
             while not self._enter(self._tape(mark), first):
-                state.room *= 4
+                state.room = max(4 * state.room, min(self.most, _MOST_ROOM))
                 if state.room > _MOST_ROOM:
                     raise Unjoinable(f"a list gets more than {_MOST_ROOM} entries in a loop", _IN_FULL_LENGTH)
         except BaseException:

@@ -240,7 +240,7 @@ def _until_an_exit(source: Source, first: Object, body: Callable[[Object], Compl
         run = WithCells(lambda: _iteration(source.item(entries), body)(), body)
         return exits.iteration(run, lambda: truth(number.get() < source.count))
 
-    Loop(iteration, body, None).record(first)
+    Loop(iteration, body, None, source.count).record(first)
     return exits
 
 
