@@ -112,6 +112,7 @@ def lower(tape: Tape, threads: int = 0, carries: Sequence[int] = ()) -> Lowered:
     for number, instruction in enumerate(tape.instructions):
         low.site = instruction.site
         op = instruction.op
+        assert min(instruction.inputs, default=0) >= 0, f"an operand of {op} is missing: a pass has left it out"
         _require_supported(instruction.type, instruction)
         if number in rows and low.row_positions(number, instruction):
             continue
