@@ -149,9 +149,13 @@ def error_estimate(target: Target, x: Tree, /, *args: Tree, **named: Tree) -> Er
     inputs = as_inputs(tape, by_names(tape, given, named) if named or tape.named_only else given)
     value = run(tape, inputs)[0]
     found = _Found()
-    with np.errstate(all="ignore"):
-        of_inputs = _of_inputs(tape, inputs, _sweep(tape, inputs, [np.float64(1.0)], found, tape.active_inputs))
+    of_inputs = _swept(tape, inputs, found)
     return ErrorEstimate(float(value), sum(c.error for c in found.lines()), tuple(found.lines()), tuple(of_inputs))
+
+
+@np.errstate(all="ignore")
+def _swept(tape: Tape, inputs: Sequence[Operand], found: _Found) -> list[Contribution]:
+    return _of_inputs(tape, inputs, _sweep(tape, inputs, [np.float64(1.0)], found, tape.active_inputs))
 
 
 def _of_inputs(tape: Tape, inputs: Sequence[Operand], bars: Sequence[Operand]) -> list[Contribution]:

@@ -279,9 +279,12 @@ def sensitivities(f: Target, x: Tree, /, *args: Tree, **named: Tree) -> Sensitiv
     """
     vector, flat = _of_vector(f, x, args, named)
     value, slope = value_and_gradient(flat, vector)
-    with np.errstate(all="ignore"):
-        elasticities = vector * slope / value
-    return Sensitivities(float(value), names_of(x), vector, slope, elasticities)
+    return Sensitivities(float(value), names_of(x), vector, slope, _elasticities(vector, slope, value))
+
+
+@np.errstate(all="ignore")
+def _elasticities(vector: np.ndarray, slope: np.ndarray, value: float) -> np.ndarray:
+    return vector * slope / value
 
 
 def names_of(at: Tree) -> list[str]:

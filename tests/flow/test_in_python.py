@@ -57,9 +57,21 @@ class Fielded:
     z: float = dataclasses.field(init=False, default=0.5)
 
 
+@dataclasses.dataclass
+class Halving:
+    n: int
+
+    def __call__(self):
+        self.n //= 2
+        if self.n == 1:
+            raise ValueError("too small")
+        return self.n
+
+
 # They make functions, which test_library_code.py calls.
 MAKERS = {in_python.inverted_, in_python.by_fields_, in_python.equal_fields_, in_python.cached_}
 TABLE = {
+    in_python.iter_of_calls_: (iter, each((Halving(40), Halving(7)), (5, 0, 2.5))),
     in_python.sum_: (sum, [*each(LISTS), *each(LISTS, (0.5,))]),
     in_python.prod_: (math.prod, [*each(LISTS), *each(LISTS, start=0.5)]),
     in_python.any_: (any, each(LISTS)),

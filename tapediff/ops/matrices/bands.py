@@ -31,6 +31,7 @@ def mirrored(ab: Operand, lower: bool) -> Operand:
     return np.concatenate([np.stack(others[::-1]), ab] if lower else [ab, np.stack(others)]) if count else ab
 
 
+@np.errstate(all="ignore")
 def _factors(ab: np.ndarray, lower: int, upper: int, definite: bool) -> np.ndarray:
     """LAPACK's factors, by rows. Of a definite matrix L D L^T, without exchanges."""
     from scipy.linalg.lapack import get_lapack_funcs
@@ -59,8 +60,7 @@ def _factors(ab: np.ndarray, lower: int, upper: int, definite: bool) -> np.ndarr
     result[:, width : width + lower][rows[:, None] + below >= n] = 0.0
     if definite:
         result[:, 1 : lower + 1][rows[:, None] + below >= n] = 0.0
-    with np.errstate(all="ignore"):
-        result[:, 0] = 1.0 / pivots
+    result[:, 0] = 1.0 / pivots
     if failure:
         result[failure - 1, -1] = -1.0
     return result

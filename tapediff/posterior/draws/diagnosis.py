@@ -88,10 +88,10 @@ def diagnose(posterior: NamedDensity, draws: Draws) -> Diagnosis:
     )
 
 
+@np.errstate(invalid="ignore", divide="ignore")
 def energy_fractions(energy: Array) -> Array:
     """E-BFMI of each chain: the mean square of the energy's changes over its variance."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.mean(np.diff(energy, axis=1) ** 2, axis=1) / np.var(energy, axis=1, ddof=1)
+    return np.mean(np.diff(energy, axis=1) ** 2, axis=1) / np.var(energy, axis=1, ddof=1)
 
 
 def _statistic(draws: Draws, names: tuple[str, ...]) -> Array | None:

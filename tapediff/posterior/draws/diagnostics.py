@@ -40,13 +40,13 @@ def mean_error(x: Array) -> Array:
     return np.std(x, axis=(0, 1), ddof=1) / np.sqrt(mean_size(x))
 
 
+@np.errstate(invalid="ignore", divide="ignore")
 def sd_error(x: Array) -> Array:
     """The Monte Carlo standard error of the standard deviation, by the error of the mean of squares."""
     squares = (x - np.mean(x, axis=(0, 1))) ** 2
     variance = np.mean(squares, axis=(0, 1))
     error = (np.mean(squares**2, axis=(0, 1)) - variance**2) / mean_size(squares)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.sqrt(error / variance / 4.0)
+    return np.sqrt(error / variance / 4.0)
 
 
 def r_hat(x: Array) -> Array:
@@ -58,11 +58,11 @@ def r_hat(x: Array) -> Array:
     return _known(np.maximum(_scale_reduction(_normalised(halves)), _scale_reduction(_normalised(folded))), x)
 
 
+@np.errstate(invalid="ignore", divide="ignore")
 def _scale_reduction(x: Array) -> Array:
     within = np.mean(np.var(x, axis=1, ddof=1), axis=0)
     between = np.var(np.mean(x, axis=1), axis=0, ddof=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.sqrt((x.shape[1] - 1) / x.shape[1] + between / within)
+    return np.sqrt((x.shape[1] - 1) / x.shape[1] + between / within)
 
 
 def _halves(x: Array) -> Array:
@@ -84,6 +84,7 @@ def _known(found: Array, x: Array) -> Array:
     return np.where(usable, found, np.nan)
 
 
+@np.errstate(invalid="ignore", divide="ignore")
 def _size(x: Array, given: Array) -> Array:
     """The effective sample size of chains: their number of draws over the integrated autocorrelation time."""
     if given.shape[1] < FEWEST:
@@ -92,8 +93,7 @@ def _size(x: Array, given: Array) -> Array:
     covariance = _autocovariance(x)
     within = covariance[0] * draws / (draws - 1.0)
     total = covariance[0] + (np.var(np.mean(x, axis=1), axis=0, ddof=1) if chains > 1 else 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correlation = 1.0 - (within - covariance) / total
+    correlation = 1.0 - (within - covariance) / total
     correlation[0] = 1.0
     # Sums of neighbours are positive and decrease, in theory: they end at the first that is not, and before the last lags.
     last = max(1, (draws - 2) // 2 + draws % 2)

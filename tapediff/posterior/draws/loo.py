@@ -117,17 +117,17 @@ def smoothed_weights(log_ratios: Array, r_eff: float = 1.0) -> tuple[Array, Arra
     return weights - _log_sum(weights), k
 
 
+@np.errstate(all="ignore")
 def pareto(excess: Array) -> tuple[float, float]:
     """Shape k and scale of a generalised Pareto distribution, from sorted numbers above 0."""
     n = len(excess)
     count = 30 + int(np.sqrt(n))
     grid = 1.0 / excess[-1] + (1.0 - np.sqrt(count / (np.arange(count) + 0.5))) / (3.0 * excess[int(n / 4 + 0.5) - 1])
-    with np.errstate(all="ignore"):
-        shapes = np.mean(np.log1p(-grid[:, None] * excess), axis=1)
-        profile = n * (np.log(-grid / shapes) - shapes - 1.0)
-        weights = np.exp(profile - np.max(profile))
-        theta = np.sum(grid * weights) / np.sum(weights)
-        shape = np.mean(np.log1p(-theta * excess))
+    shapes = np.mean(np.log1p(-grid[:, None] * excess), axis=1)
+    profile = n * (np.log(-grid / shapes) - shapes - 1.0)
+    weights = np.exp(profile - np.max(profile))
+    theta = np.sum(grid * weights) / np.sum(weights)
+    shape = np.mean(np.log1p(-theta * excess))
     return float((n * shape + PRIOR_DRAWS * PRIOR_K) / (n + PRIOR_DRAWS)), float(-shape / theta)
 
 

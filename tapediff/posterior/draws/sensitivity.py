@@ -68,11 +68,16 @@ def sensitivity(posterior: NamedDensity, draws: Draws, names: Sequence[str]) -> 
             parts = zip(kept, np.split(numbers, ends))
             by_name[name] = {key: part.reshape((*draws[key].shape[2:], *value.shape)) for key, part in parts}
         labels += [f"{row} by {of}" for row in rows for of in row_names(posterior, name, value.shape)]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            relative = 0.1 * slope * value.ravel() / sd[:, None]
+        relative = _relative(slope, value, sd)
         for column, numbers in zip(columns.values(), (slope, error, relative)):
             column.append(numbers.ravel())
     return Sensitivity(*found, Table(tuple(labels), {name: np.concatenate(parts) for name, parts in columns.items()}))
+
+
+@np.errstate(invalid="ignore", divide="ignore")
+def _relative(slope: Array, value: Array, sd: Array) -> Array:
+    """The effect of a tenth of the value, in standard deviations."""
+    return 0.1 * slope * value.ravel() / sd[:, None]
 
 
 def _as_hyperparameter(posterior: NamedDensity, name: str) -> Array:

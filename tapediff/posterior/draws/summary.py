@@ -41,18 +41,19 @@ class Table:
         return "\n".join("  ".join(row) for row in rows)
 
 
+@np.errstate(invalid="ignore")
 def summarise(posterior: NamedDensity, draws: Draws, quantiles: Sequence[float], names: Sequence[str] | None) -> Table:
     """Moments, quantiles, errors and effective sizes of every number."""
     if not all(0.0 <= q <= 1.0 for q in quantiles):
         raise PosteriorError("quantiles are between 0 and 1", got=quantiles, fix="quantiles=(0.05, 0.5, 0.95)")
     rows, x = flat(posterior, draws, names)
-    with np.errstate(invalid="ignore"):  # a draw that is not finite has a row of NaN
-        levels = zip(quantiles, np.quantile(x, list(quantiles), axis=(0, 1)))
-        columns = {
-            "mean": np.mean(x, axis=(0, 1)), "sd": np.std(x, axis=(0, 1), ddof=1), **{f"{100 * q:.10g}%": level for q, level in levels},
-            "mcse_mean": diagnostics.mean_error(x), "mcse_sd": diagnostics.sd_error(x),
-            "ess_bulk": diagnostics.bulk_size(x), "ess_tail": diagnostics.tail_size(x), "r_hat": diagnostics.r_hat(x),
-        }  # fmt: skip
+    # a draw that is not finite has a row of NaN
+    levels = zip(quantiles, np.quantile(x, list(quantiles), axis=(0, 1)))
+    columns = {
+        "mean": np.mean(x, axis=(0, 1)), "sd": np.std(x, axis=(0, 1), ddof=1), **{f"{100 * q:.10g}%": level for q, level in levels},
+        "mcse_mean": diagnostics.mean_error(x), "mcse_sd": diagnostics.sd_error(x),
+        "ess_bulk": diagnostics.bulk_size(x), "ess_tail": diagnostics.tail_size(x), "r_hat": diagnostics.r_hat(x),
+    }  # fmt: skip
     return Table(tuple(rows), columns)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import overload
 
 import numpy as np
@@ -218,10 +218,14 @@ def _accumulated(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: 
         raise TrackedValueEscaped("accumulate=True adds to plain arrays, which cannot hold tracked values",
                                   fix="inside a recording: total = total + td.gradient(f, x)")  # fmt: skip
     check_out(arrays if several else out, [ValueType(np.shape(leaf), np.result_type(leaf)) for leaf in leaves], several)
-    with np.errstate(all="ignore"):
-        for array, leaf in zip(arrays, leaves):
-            array += leaf
+    _add(arrays, leaves)
     return (found[0], out) if keep else (out, found[1]) if has_aux else out
+
+
+@np.errstate(all="ignore")
+def _add(arrays: Sequence[Operand], leaves: Sequence[Operand]) -> None:
+    for array, leaf in zip(arrays, leaves):
+        array += leaf
 
 
 def _as_number(value: Operand) -> Tree:

@@ -92,7 +92,7 @@ def test_a_feature_that_is_taken_away_is_not_used(monkeypatch):
     """Neither by LLVM, for which those go as well that build on it, nor by what asks for it here."""
     monkeypatch.setenv("TAPEDIFF_CPU_FEATURES", "+sse4.2,-avx,-avx2")
     monkeypatch.setattr(toolchain, "machines", None)
-    for asked in (cpu.processor, cpu.has):
+    for asked in (cpu.processor, cpu._here):
         asked.cache_clear()
     try:
         assert cpu.has("sse4.2")
@@ -100,5 +100,5 @@ def test_a_feature_that_is_taken_away_is_not_used(monkeypatch):
         text = "define <4 x double> @f(<4 x double> %x) {\n%y = fadd <4 x double> %x, %x\nret <4 x double> %y\n}"
         assert "ymm" not in assembly(text)
     finally:
-        for asked in (cpu.processor, cpu.has):
+        for asked in (cpu.processor, cpu._here):
             asked.cache_clear()
