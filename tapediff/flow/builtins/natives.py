@@ -193,7 +193,7 @@ def _called_directly(f: Object, /, *args: Object, **named: Object) -> Object:
 
 
 def _called(f: Object, /, *args: Object, **named: Object) -> Object:
-    if Cursor in map(type, args) and (f is itertools.tee or (isinstance(f, type) and hasattr(f, "__next__"))):
+    if (f is itertools.tee or f is itertools.groupby) and Cursor in map(type, args):
         raise Unjoinable(f"{f.__name__} advances an iterator that something else may use", "give it a list")
     if not state.path:
         return _called_here(f, *args, **named)
