@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.flow.blocks import loops
 
 from .one_tape import recordings
 
@@ -424,3 +425,32 @@ def test_lists_that_grow_in_loops_that_data_end(program):
     for x in POINTS[:6]:
         np.testing.assert_allclose(g(x), program(x), rtol=1e-10)
         np.testing.assert_allclose(td.gradient(g, x), td.gradient(td.record(program, x), x), rtol=1e-8, atol=1e-10)
+
+
+def series_with_lags(x, count=120):
+    y = [x[0], x[1]]
+    for k in range(count):
+        y.append(0.5 * y[-1] + 0.2 * y[-2] if y[k] > 0.1 else math.cos(k * x[2]))
+    return y[count // 2] + y[-1]
+
+
+def queue_and_stack(x):
+    waiting, done, t = collections.deque((0.2 * k, x[k % 3]) for k in range(12)), [], 0.0
+    while waiting and t < 6 + x[0]:
+        at, v = waiting.popleft()
+        t = max(t, at) + 0.3 + abs(v)
+        if v > 0.5 and len(waiting) < 30:
+            waiting.append((t, 0.6 * v))
+        done.append(t * v)
+    return t + sum(done[-3:]) + (done.pop() if done else 0.0) + len(waiting)
+
+
+@pytest.mark.parametrize("program", [series_with_lags, queue_and_stack], ids=lambda f: f.__name__)
+def test_the_ends_of_lists_that_grow_in_loops(program, monkeypatch):
+    """The last entry is read at its position, and a pop shortens the vector."""
+    monkeypatch.setattr(loops, "LONG", 400)
+    g = td.GuardedTape(program)
+    for x in POINTS[:8]:
+        np.testing.assert_allclose(g(x), program(x), rtol=1e-10)
+        np.testing.assert_allclose(td.gradient(g, x), td.gradient(td.record(program, x), x), rtol=1e-8, atol=1e-10)
+    assert g.stats.recordings <= 2

@@ -250,8 +250,9 @@ def test_a_list_that_becomes_longer_than_there_is_room_for_has_a_tape_with_more(
     assert recorded
 
 
-def test_a_loop_that_cannot_be_one_instruction_is_recorded_iteration_by_iteration(recorded):
+def test_a_loop_that_cannot_be_one_instruction_is_recorded_iteration_by_iteration(recorded, monkeypatch):
     """An iteration reads the list that it makes longer, and the list becomes too long."""
+    monkeypatch.setattr(iterations, "_MOST_ROOM", 64)
 
     def program(x):
         y = [x[0]]

@@ -52,8 +52,6 @@ from .unread import ReadBeforeWritten, Unread, is_unread, unread_in
 MOST_ATTEMPTS = 16
 # Maximum room of a growing list.
 _MOST_ROOM = 2048
-# Maximum length of a list that a loop of known length appends to and reads.
-_MOST_READ = 128
 _IN_FULL_LENGTH = "create it in full length before the loop, and write to its entries"
 
 class TooLarge(Restart):
@@ -124,7 +122,8 @@ class Loop:
         self.may_not_run = first is not True
         try:
             while not self._enter(self._tape(mark), first):
-                state.room = max(4 * state.room, min(self.most, _MOST_ROOM))
+                longest = max((one.form.least for one in self._carried() if isinstance(one.form, Slots)), default=0)
+                state.room = max(4 * state.room, min(self.most and self.most + longest, _MOST_ROOM))
                 if state.room > _MOST_ROOM:
                     raise Unjoinable(f"a list gets more than {_MOST_ROOM} entries in a loop", _IN_FULL_LENGTH)
         except BaseException:
@@ -211,7 +210,7 @@ class Loop:
         one = self.changed.get(key)
         if one is not None and one.is_anew:
             raise Unjoinable("an iteration reads an object that another one has made", "keep its numbers in variables")
-        if key in self.added and self.source is not None and len(self.added[key][1]) * self.source.count > _MOST_READ:
+        if key in self.added and self.source is not None and len(self.added[key][1]) * self.source.count > _MOST_ROOM:
             raise Unjoinable(
                 "a loop appends to a list and reads it",
                 "keep what is read in variables; or create the list before the loop, and write to its entries",

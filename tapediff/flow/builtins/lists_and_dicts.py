@@ -16,7 +16,6 @@ from ..containers.entries import (
     is_conditional,
     length,
     parts,
-    pop as entry_pop,
     put as put_entries,
     ranked,
     settled_contents,
@@ -24,6 +23,7 @@ from ..containers.entries import (
 )
 from ..containers.generators import Generator
 from ..containers.items import delete_by_data, set_by_data
+from ..containers.lengths import pop as entry_pop
 from ..containers.positions import entry_at, is_position, rotate, take
 from ..containers.ranges import range_of
 from ..containers.sequences import equal

@@ -143,15 +143,6 @@ def put(holder: Object, entries: Object) -> None:
     put_place(Contents(holder), entries)
 
 
-def pop(holder: Object, position: int = -1) -> Object:
-    """holder.pop(position) for the first or the last entry."""
-    entries = list(parts(holder))[:: 1 if position == 0 else -1]
-    value = first_hit(entries, lambda: IndexError(f"pop from {'an empty deque' if isinstance(holder, deque) else 'empty list'}"))
-    left, _ = without_first(entries)
-    put(holder, left[:: 1 if position == 0 else -1])
-    return value
-
-
 def without_first(
     entries: Iterable[tuple[Object, Object]], is_hit: Callable[[Object], Object] = lambda _: True
 ) -> tuple[list[Object], Object]:

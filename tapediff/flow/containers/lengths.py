@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable
 
 import numpy as np
@@ -16,7 +17,18 @@ from ..state.numbers.bounds import below
 from ..state.numbers.columns import LEAST_GATHERED, appended, columns_of, entry_at, in_order
 from ..state.numbers.python_numbers import one_more
 from ..state.values import Maybe, both, entries_of, is_data, note_packed, packed_count, parted, parts, state
-from .entries import inside, is_conditional, item, length, noted, put, ranked_within, settled_contents, without_first
+from .entries import (
+    first_hit,
+    inside,
+    is_conditional,
+    item,
+    length,
+    noted,
+    put,
+    ranked_within,
+    settled_contents,
+    without_first,
+)
 
 # Maximum number of lengths of one list.
 MOST_LENGTHS = 16
@@ -48,7 +60,7 @@ def _packed_once(entries: list[tuple[Object, Object]]) -> list[Object]:
     """Pack the same entries once, for all paths and the loops among them."""
     key = tuple(map(id, itertools.chain.from_iterable(entries)))
     _, found = state.packings.get(key, (None, []))
-    if not found or not _is_around(parted(found[-1])[0]._recorder):
+    if not found or not _is_of_here(found):
         before, state.path, state.facts = (state.path, state.facts), [], dict(state.guarded)
         try:
             found = _packed(entries)
@@ -58,17 +70,20 @@ def _packed_once(entries: list[tuple[Object, Object]]) -> list[Object]:
     return list(found)
 
 
-def _is_around(recorder: Object) -> bool:
-    """True for the current recorder, and those around it."""
-    inner = current_recorder()
-    while inner is not None and inner is not recorder:
-        inner = inner.outer
-    return inner is not None
+def _is_of_here(entries: list[Object]) -> bool:
+    """True for entries of the current recording, and of those around it."""
+    of = {id(part._recorder) for entry in entries for part in parted(entry) if is_data(part)}
+    recorder = current_recorder()
+    while recorder is not None:
+        of.discard(id(recorder))
+        recorder = recorder.outer
+    return not of
 
 
 def entry(holder: Object, key: Object) -> Object:
     """holder[key] of a sequence of data-dependent length."""
-    if (type(key) is int and key in (0, -1)) or not (is_data(key) or _long(holder)):
+    is_end = type(key) is int and key in (0, -1)
+    if not _is_vector(holder) if is_end else not (is_data(key) or _long(holder)):
         return item(holder, key)
     found = packed(holder)
     values = [value for _, value in map(parted, found)]
@@ -77,6 +92,28 @@ def entry(holder: Object, key: Object) -> Object:
         return item(holder, key)
     position = inside(key, length(found), f"{type(holder).__name__} index out of range")
     return entry_at(columns, position, values[0]) if is_data(position) else values[position]
+
+
+def _is_vector(holder: Object) -> bool:
+    """True for a long packed sequence of numbers."""
+    conditions, values = zip(*map(parted, entries_of(holder)))
+    return len(values) >= LEAST_GATHERED and packed_count(list(conditions)) == len(values) and columns_of(values) is not None
+
+
+def pop(holder: Object, position: int = -1) -> Object:
+    """holder.pop(position) for the first or the last entry."""
+    step = 1 if position == 0 else -1
+    found = list(parts(holder))[::step]
+    error = f"pop from {'an empty deque' if isinstance(holder, deque) else 'empty list'}"
+    if not _is_vector(holder):
+        value = first_hit(found, lambda: IndexError(error))
+        put(holder, without_first(found)[0][::step])
+        return value
+    if not any(condition is True for condition, _ in found):
+        exclude(truth(length(holder) == 0), lambda: IndexError(error))
+    value, values = entry(holder, position), [value for _, value in map(parted, entries_of(holder))]
+    put(holder, by_position(length(holder) - 1, values[1:] if position == 0 else values[:-1]))
+    return value
 
 
 def by_position(count: Object, values: list[Object]) -> list[Object]:

@@ -23,17 +23,16 @@ _LARGE = 1 << 62
 
 
 class Column:
-    """Numbers of one dtype.
+    """Numbers of one dtype."""
 
-    Attributes:
-        python, whole: whether they are Python's, and ints: a flag for all (None if unknown), or one for each.
-    """
-
-    __slots__ = ("numbers", "python", "whole")
+    __slots__ = ("numbers",)
 
     def __init__(self, numbers: list[Object]) -> None:
         self.numbers = numbers
-        self.python, self.whole = _flags(list(map(is_python, numbers))), _flags(list(map(is_int, numbers)))
+
+    def flags(self) -> tuple[Object, Object]:
+        """True for Python's numbers, and for ints: a flag for all (None if unknown), or a list."""
+        return _flags(list(map(is_python, self.numbers))), _flags(list(map(is_int, self.numbers)))
 
     def vector(self) -> Object:
         """The numbers as a tracked vector."""
@@ -41,12 +40,13 @@ class Column:
 
     def at(self, position: Object) -> Object:
         """The number at a position."""
-        return note_kind(np.take(self.vector(), position, mode="clip"), Kind(_at(self.python, position), _at(self.whole, position)))
+        kind = Kind(*(_at(flags, position) for flags in self.flags()))
+        return note_kind(np.take(self.vector(), position, mode="clip"), kind)
 
     def ordered(self, order: Object) -> list[Object]:
         """All numbers, permuted."""
         found = listed(np.take(self.vector(), order, mode="clip"))
-        kinds = [listed(_at(flags, order)) if type(flags) is list else [flags] * len(found) for flags in (self.python, self.whole)]
+        kinds = [listed(_at(flags, order)) if type(flags) is list else [flags] * len(found) for flags in self.flags()]
         return [note_kind(number, Kind(*kind)) for number, *kind in zip(found, *kinds)]
 
     def with_last_at(self, position: Object) -> list[Object]:
@@ -55,16 +55,16 @@ class Column:
         vector, last = stacked(others), len(others) - 1
         # One write, which a loop does in place; the position may be that of the last one itself.
         vector[smaller(position, last)] = np.where(below(last, position), vector[last], number)
-        made = listed(vector)
-        if type(self.python) is not list and type(self.whole) is not list:
-            return [*(note_kind(entry, Kind(self.python, self.whole)) for entry in made), number]
+        made, kind = listed(vector), Kind(*self.flags())
+        if list not in map(type, kind):
+            return [*(note_kind(entry, kind) for entry in made), number]
         return [*(note_kind(entry, (equals(position, k), number, old)) for k, (entry, old) in enumerate(zip(made, others))), number]
 
 
 def slots(numbers: list[Object]) -> Object:
     """Stack numbers or arrays of one shape and dtype; the vector has their common kind."""
     column = Column(numbers)
-    kind = Kind(*(None if type(flags) is list else flags for flags in (column.python, column.whole)))
+    kind = Kind(*(None if type(flags) is list else flags for flags in column.flags()))
     return note_kind(column.vector(), kind, of_entries=True)
 
 
