@@ -1,4 +1,4 @@
-"""What rounding does to a function's value, to first order: the adjoint of every operation times the error that it makes.
+"""The first-order effect of rounding on a function's value: the adjoint of every operation times the error that it makes.
 
 Comes in: a target and a point. Goes out: a bound by lines and inputs. NumPy sweeps, by the ops' rules on plain arrays, also in callees.
 """
@@ -47,7 +47,7 @@ SHOWN = 10
 
 
 class Contribution(NamedTuple):
-    """What one line, or one input, contributes to the error of the value.
+    """The contribution of one line, or one input, to the error of the value.
 
     Attributes:
         at: the user's line, as file:line in function; or the input, by its path in the arguments.
@@ -268,7 +268,7 @@ def _through(
     made = [rule(z_bar, z, *operands, **named) if rule is not None and wanted else None for rule, wanted in zip(op.vjp, active)]
     if not isinstance(op, Elementwise):
         return made
-    # What was not chosen contributes exactly 0, whatever its derivative.
+    # The option that was not chosen contributes exactly 0, whatever its derivative.
     return [c if c is None else unbroadcast(np.where(np.equal(z_bar, 0.0), 0.0, c), np.shape(x)) for c, x in zip(made, operands)]
 
 

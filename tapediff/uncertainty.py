@@ -1,4 +1,4 @@
-"""How well data determine the parameters of a fit, what uncertain arguments do to results, and which arguments matter.
+"""Uncertainty: covariances of fits, propagation of uncertain arguments to results, and sensitivities to arguments.
 
 Covariance, standard errors and bands of predictions after SciPy's least_squares, curve_fit or minimize, or any other fit.
 """
@@ -28,7 +28,7 @@ from .tree import ravel
 __all__ = ["Band", "Covariance", "Propagated", "Sensitivities", "covariance", "propagate", "sensitivities"]
 
 SHOWN = 20
-# What rounding leaves of a symmetric product of matrices, relative to its largest variance.
+# The rounding error of a symmetric product of matrices, relative to its largest variance.
 SYMMETRIC = 1e-8
 
 
@@ -233,7 +233,7 @@ def _require_covariance(spread: SparseArray, size: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Sensitivities:
-    """How a number depends on each of its arguments; see td.sensitivities. Print it for a table.
+    """The derivatives and elasticities of a number by its arguments; see td.sensitivities. Print it for a table.
 
     Attributes:
         value: of the function.

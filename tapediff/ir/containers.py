@@ -238,7 +238,7 @@ def _inside(treedef: TreeDef) -> Iterator[tuple[str, TreeDef]]:
 
 
 def part_names(treedef: TreeDef) -> Sequence[Tree]:
-    """What names the parts of a container: keys of a dict, names of fields, else positions."""
+    """The names of the parts of a container: keys of a dict, names of fields, else positions."""
     kind, keys, parts = treedef
     return list(getattr(kind, "_fields", range(len(parts)))) if kind in REGISTERED or not keys else list(keys)
 

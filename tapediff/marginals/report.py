@@ -42,7 +42,7 @@ class Report:
     _moved: np.ndarray = field(repr=False)
 
     def derived(self, g: UserFunction, *, level: float = 0.95) -> Band:
-        """What is derived from parameters and effects, with confidence intervals by the delta method.
+        """Quantities derived from parameters and effects, with confidence intervals by the delta method.
 
         Args:
             g: a function of the arguments of f, g(theta, u, *data); returns a number or an array.

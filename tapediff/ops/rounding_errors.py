@@ -1,4 +1,4 @@
-"""How far the result of each op may be from the exact one, for exact operands."""
+"""The rounding error of each op: the distance of its result from the exact one, for exact operands."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _is_exact(op: Op, operands: Sequence[Operand]) -> Operand:
 
 
 def _additions(operands: Sequence[Operand], params: Params) -> float:
-    """How many additions the terms of a sum go through: eight partial sums along rows, one by one along columns."""
+    """The number of additions that the terms of a sum go through: eight partial sums along rows, one by one along columns."""
     shape, axes = np.shape(operands[0]), params[0]
     count = int(np.prod([shape[k] for k in axes]))
     return min(count - 1, count / 8 + 3) if len(shape) - 1 in axes else count - 1

@@ -360,7 +360,7 @@ class CompiledTape(NativeCalls, Generic[Result]):
 
 
 def _described(key: Key) -> str:
-    """What a kernel computes, for the log."""
+    """The results of a kernel by name, for the log."""
     if isinstance(key, Operator):
         return f"{getattr(key.make, '__name__', type(key.make).__name__)}, argument {', '.join(map(str, key.wrt))},"
     return "the value" if key is None else f"value and gradient, argument {', '.join(map(str, key))},"

@@ -165,7 +165,7 @@ class _Sweep:
             if z_bar is not None:
                 self.recorder.site = self._site(instruction.site)
                 self._apply_rules(number, instruction, z_bar, quality)
-        # What follows adds up the cotangents of the inputs.
+        # The cotangents of the inputs are added up from here on.
         self.recorder.site = self._site(instructions[-1].site)
 
     def _site(self, site: Site | None) -> Site | None:

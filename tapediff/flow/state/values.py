@@ -467,7 +467,7 @@ def note_packed(conditions: list[Object], count: Object = None) -> None:
 
 
 def counted_from(conditions: list[Object], start: int) -> tuple[int, Object]:
-    """How many conditions, from a data-dependent one on, are the first of packed ones, and how many of those hold; (0, None) if unknown."""
+    """The number of conditions, from a data-dependent one on, that begin packed ones, and the count that holds; (0, None) if unknown."""
     found: tuple[int, Object] = 0, None
     first = conditions[start]
     for numbers, count in state.counts.get((id(first._recorder), first._id), ()):

@@ -28,7 +28,7 @@ TOO_DEEP = ("maxdepth_reached", "reached_max_treedepth")
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What draws tell of their sampler; prints as sentences.
+    """A diagnosis of the sampler from its draws; prints as sentences.
 
     Attributes:
         findings: the problems, each with what to do.

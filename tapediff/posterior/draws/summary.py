@@ -13,7 +13,7 @@ from ..transforms import Array
 from . import diagnostics
 from .groups import Draws, labels_of
 
-# How numbers of these columns are printed.
+# The formats of these columns.
 FORMATS = {"ess_bulk": ".0f", "ess_tail": ".0f", "r_hat": ".3f", "unreliable": ".0f"}
 
 

@@ -54,7 +54,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What is exported: the arguments, those to differentiate by, and the compiled paths with their constants."""
+    """An exported function: the arguments, those to differentiate by, and the compiled paths with their constants."""
 
     name: str
     given: Sequence[Given]

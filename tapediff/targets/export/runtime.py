@@ -1,4 +1,4 @@
-"""What exported kernels have in place of a process with Python: no signals, no memory between calls, no new paths."""
+"""The runtime of exported kernels, without a process of Python: no signals, no memory between calls, no new paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...compiler.math.simd import call_scalar, rint
 from ...compiler.runtime.call_frame import CALL_FRAME
 from ...compiler.runtime.status import FAILURE, OUT_OF_MEMORY, PENDING, RECURSION
 
-# What the C functions return; a path that was not recorded is NEW_PATH, or this minus the number of the guard that failed, from 1 on.
+# Statuses of the C functions; a path that was not recorded is NEW_PATH, or this minus the number of the guard that failed, from 1 on.
 NOT_POSITIVE_DEFINITE, NO_MEMORY, TOO_DEEP, TOO_LONG, NEW_PATH = 2, -3, -6, -7, -100
 
 # In `tapediff_left_with`, beside statuses of kernels.
@@ -76,7 +76,7 @@ def _ask() -> Function:
 
 
 def _code() -> Function:
-    """What a C function returns for a kernel's status."""
+    """The status of a C function for that of a kernel."""
     f = Function("tapediff_code", I32, status=I32)
     given = f.parameters[0]
     with f.if_((given > 0) & (given < FAILURE)):

@@ -69,7 +69,7 @@ def slots(numbers: list[Object]) -> Object:
 
 
 def of_slots(vector: TrackedArray) -> list[Object]:
-    """What `slots` stacked; each number has the vector's kind."""
+    """The numbers that `slots` stacked; each has the vector's kind."""
     return [note_kind(entry, (True, vector, vector)) for entry in listed(vector)]
 
 
