@@ -4,6 +4,7 @@ import linecache
 
 import numpy as np
 import pytest
+from support.long_tapes import without_pattern
 
 import tapediff as td
 from tapediff import profiling
@@ -131,19 +132,8 @@ def test_a_branch_is_profiled_as_it_goes_at_the_point():
 
 
 def test_long_tapes_of_numbers_are_one_entry():
-    draw = np.random.default_rng(1)
-    places, numbers = draw.integers(0, 1 << 30, (4000, 2)).tolist(), draw.normal(size=4000).tolist()
-
-    def program(x):
-        values = list(x)
-        for k, ((a, b), number) in enumerate(zip(places, numbers)):
-            a, b = values[a % len(values)], values[b % len(values)]
-            values.append(np.sin(a) * np.cos(b) + number if k % 3 else 0.5 * a + b)
-            values = values[-40:]
-        return values[-1] * values[-2]
-
     x = np.linspace(0.1, 0.2, 4)
-    compiled = td.compile(program, x)
+    compiled = td.compile(without_pattern(), x)
     assert compiled.kernel((0,)).is_swept
     found = td.profile(compiled, x, budget=0.06)
     assert "byte code" in found.lines[0].source

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import special
+from support.long_tapes import without_pattern
 
 import tapediff as td
 from benchmarks.problems import BY_NAME
@@ -80,18 +81,7 @@ def test_kernels_of_several_threads_are_exported_for_one_with_the_same_bits(tmp_
 
 def test_long_straight_tapes_take_their_byte_code_along(tmp_path):
     """Thousands of operations without a pattern are run by an interpreter."""
-    draw = np.random.default_rng(1)
-    places, numbers = draw.integers(0, 1 << 30, (4000, 2)).tolist(), draw.normal(size=4000).tolist()
-
-    def function(x):
-        values = list(x)
-        for k, ((a, b), number) in enumerate(zip(places, numbers)):
-            a, b = values[a % len(values)], values[b % len(values)]
-            values.append(np.sin(a) * np.cos(b) + number if k % 3 else 0.5 * a + b)
-            values = values[-40:]
-        return values[-1] * values[-2]
-
-    fast = td.compile(function, rng.normal(size=4))
+    fast = td.compile(without_pattern(), rng.normal(size=4))
     assert fast.kernel((0,)).is_swept
     assert_same(td.export(fast, tmp_path / "model"), fast, [rng.normal(size=4), rng.normal(size=4)])
 
