@@ -477,7 +477,7 @@ def wider_at(place: Place, form: Form, value: Object) -> Form:
 
 def as_leaf_like(leaf: Object, blank: Object) -> Object:
     """A leaf in the dtype of another."""
-    wanted = np.asarray(blank).dtype
+    wanted = blank.dtype if is_data(blank) else np.asarray(blank).dtype
     if is_data(leaf):
         return leaf if leaf.dtype == wanted else leaf.astype(wanted)
     return leaf if type(leaf) in (int, float) and np.asarray(leaf).dtype == wanted else np.asarray(leaf, wanted)[()]

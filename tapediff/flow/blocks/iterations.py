@@ -43,7 +43,20 @@ from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_k
 from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note_cells, put, undo
 from ..state.recursions import TooDeep, is_of_sizes
 from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, both, negated, parted, state
-from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_in, objects_of, or_before, wider_at
+from .carries import (
+    Constant,
+    Form,
+    Options,
+    Slots,
+    as_leaf,
+    as_leaf_like,
+    form_at,
+    form_of,
+    made_in,
+    objects_of,
+    or_before,
+    wider_at,
+)
 from .names_of_arrays import NamesOfArrays
 from .sources import Source
 from .unread import ReadBeforeWritten, Unread, is_unread, unread_in
@@ -172,7 +185,7 @@ class Loop:
             if leaves is None:
                 self._widen(one, value)
                 return None
-            one.start = [_typed(leaf, blank) for leaf, blank in zip(leaves, one.form.blank(), strict=True)]
+            one.start = [as_leaf(as_leaf_like(leaf, blank)) for leaf, blank in zip(leaves, one.form.blank(), strict=True)]
             given += leaves
         if len(given) != len(self.kinds.given):
             self.doubts.clear()
@@ -328,7 +341,7 @@ class Loop:
             for leaf, first in zip(leaves, one.start):
                 if type(leaf) is not bool and getattr(leaf, "_id", None) in streams:
                     self.last[len(results)] = streams.index(leaf._id)
-                results.append(_typed(leaf, first))
+                results.append(as_leaf(as_leaf_like(leaf, first)))
         if not self.kinds.settle(recorder, ends):
             self.doubts.update(enumerate(self.kinds.at_start))
             return None
@@ -479,11 +492,3 @@ def _differs(a: Object, b: Object) -> bool:
 
 def _value_of(leaf: Object) -> Object:
     return leaf._value if hasattr(leaf, "_value") else leaf
-
-
-def _typed(leaf: Object, first: Object) -> Object:
-    """A result in the carry's dtype."""
-    wanted = np.asarray(_value_of(first)).dtype
-    if hasattr(leaf, "_value"):
-        return leaf if leaf.dtype == wanted else leaf.astype(wanted)
-    return np.asarray(leaf, wanted)[()]
