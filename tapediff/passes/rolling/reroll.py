@@ -7,8 +7,6 @@ how a body computes a value depends on nothing after the next guard, or gives th
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ...ir.instruction import Instruction, ValueType, some_of
@@ -76,28 +74,8 @@ class Roller(ArrayBuilder):
 
     def roll(self, found: Repetition) -> int:
         """Roll a repetition; return the place after it."""
-        plan = plan_body(self.sequence, found, self.is_whole)
-        if self._ends_unread(found, plan):
-            # Emit the last iteration separately. If nothing reads a carry's last value, its cotangent is an exact zero, which the
-            # derivative of the body would have to keep from meeting infinities at every step.
-            found = replace(found, count=found.count - 1, values=found.values[:-1])
-            plan = plan_body(self.sequence, found, self.is_whole)
-        _Rolling(self, found, plan).run()
+        _Rolling(self, found, plan_body(self.sequence, found, self.is_whole)).run()
         return found.end
-
-    def _ends_unread(self, found: Repetition, plan: BodyPlan) -> bool:
-        """True if nothing after the loop reads some float carry."""
-        inside = set(plan.loop)
-        for column in np.flatnonzero(found.distances > 0).tolist():
-            slot = int(found.producers[column])
-            if slot not in inside or int(found.slots[column]) not in inside:
-                continue
-            last = self.sequence.members[found.start + slot + found.period * np.arange(found.count)]
-            last = last[-int(found.distances[column]) :]
-            is_float = self.tape.instructions[int(last[0])].type.is_float
-            if is_float and bool((self.sequence.last_use[last] < found.end).any()):
-                return True
-        return False
 
 
 class _Rolling:
