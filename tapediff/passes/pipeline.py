@@ -8,7 +8,6 @@ from typing import NamedTuple
 from ..base.settings import settings
 from ..ir.tape import Tape
 from .loops.carries.saved_carries import drop_saved_carries, save_carries
-from .loops.distribution.fixed_carries import fixed_carries
 from .loops.distribution.hoist_from_loops import hoist_from_loops
 from .loops.distribution.sink_into_loops import sink_into_loops
 from .loops.last_iterations.peel_last_iterations import peel_last_iterations
@@ -85,7 +84,6 @@ PIPELINE = (
     Stage(save_for_backward, "residuals, where loading is cheaper than computing again"),
     Stage(dead_code, "unread streams and items"),
     Stage(drop_saved_carries, "only now is known which loops' carries are read"),
-    Stage(fixed_carries, "values of constants and streams alone can be hoisted"),
     Stage(hoist_from_loops, "loop-invariant values, once residuals are streams"),
     Stage(sink_broadcasts, "hoisted values are broadcast over the iterations"),
     Stage(common_subexpressions, "values hoisted from the loop and from its reverse"),
