@@ -25,14 +25,14 @@ from ...ir.interpreter import check_guard
 from ...ir.rewriter import Rewriter, part_of_tape
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
-from ...ops.arrays.indexing import GATHER, INDEX, Region
+from ...ops.arrays.indexing import GATHER
 from ...ops.arrays.shape import RESHAPE
 from ...ops.control.callee import Callee
 from ...ops.control.calls import LoopForm
 from ...ops.elementwise.arithmetic import ADD, CONVERT, SUBTRACT
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR
 from ..reach import needed_values
-from ..rows import in_shape
+from ..simplify.array_entries import read_at
 from .loop_builder import Items, items_without, loop_like, with_loops
 
 # Limits: on the total of numbers computed here for all iterations together, and on the instructions of a body.
@@ -239,23 +239,8 @@ def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> Items:
 
 
 def _entries(made: Rewriter, stream: Gathered, body: Tape, same: dict[int, int]) -> int:
-    """Select the entries of an array for all iterations: a slice if they are equally spaced, else a gather."""
+    """Select the entries of an array for all iterations."""
     _, _, params, type_, _ = body.instructions[stream.source]
     assert isinstance(type_, ValueType)
     array = same[stream.source] if stream.source in same else made.constant(params[0], type_)
-    flat = stream.positions.ravel()
-    region = _region(flat)
-    if region is None:
-        return made.make(GATHER, (array, made.constant(stream.positions, _COUNT)))
-    array = in_shape(made, array, (type_.size,))
-    if flat.size != type_.size or flat[0] != 0:
-        array = made.make(INDEX, (array,), (region,))
-    return in_shape(made, array, stream.positions.shape)
-
-
-def _region(positions: np.ndarray) -> Region | None:
-    """Return the slice of a flat array with these positions; None if they do not ascend by equal steps."""
-    step = int(positions[1] - positions[0]) if positions.size > 1 else 1
-    if step < 1 or not np.array_equal(positions, positions[0] + step * np.arange(positions.size)):
-        return None
-    return Region((int(positions[0]),), (step,), positions.shape, positions.shape)
+    return read_at(made, array, stream.positions)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import Instruction
+from ...ir.instruction import INT64, Instruction, ValueType
 from ...ir.rewriter import Rewriter
-from ...ops.arrays.indexing import INDEX, Region
+from ...ops.arrays.indexing import GATHER, INDEX, Region
 from ...ops.arrays.shape import TRANSPOSE
 from ..rows import in_shape
 
@@ -113,6 +113,15 @@ def read_box(made: Rewriter, source: int, positions: np.ndarray, shape: tuple[in
         return in_shape(made, source, shape)
     found = region_in(positions, type_.shape)
     return None if found is None else read_region(made, source, *found, shape)
+
+
+def read_at(made: Rewriter, source: int, positions: np.ndarray) -> int:
+    """Read the entries of a value at flat positions, in their shape: as a box of it, as a slice of its flat entries, or one by one."""
+    size = made.instructions[source].type.size
+    number = read_box(made, source, positions, positions.shape) if positions.size else None
+    if number is None and positions.size and region_in(positions, (size,)) is not None:
+        number = read_box(made, in_shape(made, source, (size,)), positions, positions.shape)
+    return made.make(GATHER, (source, made.constant(positions, ValueType(positions.shape, INT64)))) if number is None else number
 
 
 def read_region(made: Rewriter, source: int, region: Region, order: tuple[int, ...], shape: tuple[int, ...]) -> int:

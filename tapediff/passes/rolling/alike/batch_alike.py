@@ -19,11 +19,12 @@ from ....ir.instruction import CONSTANT, FLOAT64, FLOAT_SCALAR, GUARD, INT64, In
 from ....ir.rewriter import Rewriter
 from ....ir.tape import Tape
 from ....ops import Elementwise
-from ....ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, SCATTER_ADD, Region, Regions
+from ....ops.arrays.indexing import ASSEMBLE, SCATTER_ADD, Region, Regions
 from ....ops.arrays.reductions import SUM
-from ....ops.arrays.shape import RESHAPE, TRANSPOSE
+from ....ops.arrays.shape import TRANSPOSE
 from ....ops.elementwise.arithmetic import CONVERT, MULTIPLY
 from ....ops.matrices.products import MATMUL
+from ...simplify.array_entries import read_at
 from ...simplify.common_subexpressions import common_subexpressions
 from ..vectorize import Batch
 from .alike_entries import ALONE, COLUMNS, ROWS, Entries, Node, Run, Runs, Unsuited, is_array, runs_of
@@ -131,7 +132,6 @@ class _Builder:
         self.sources, self.places = np.full(len(arrays), -1), np.zeros(len(arrays), np.int64)
         self.constants = {dtype: np.concatenate(arrays) for dtype, arrays in runs.constants.items()}
         self.known: dict[tuple[bytes, tuple[int, ...], np.dtype], int] = {}
-        self.flat_values: dict[int, int] = {}
 
     def built(self) -> Tape:
         tape, number = self.rewriter.tape, self.rewriter.number
@@ -270,7 +270,7 @@ class _Builder:
         positions = np.where(flat < 0, 0, self.places[at] + flat - self.firsts[at])
         used = np.unique(sources)
         if len(used) == 1:
-            return self._part(int(used[0]), positions.reshape(ids.shape))
+            return read_at(self.rewriter, int(used[0]), positions.reshape(ids.shape))
         parts, at_part, before = list[int](), np.empty(len(flat), np.int64), 0
         for source in used.tolist():
             chosen = np.flatnonzero(sources == source)
@@ -279,7 +279,7 @@ class _Builder:
                 part = self._read(numbers, dtype)
             else:
                 numbers, back = np.unique(positions[chosen], return_inverse=True)
-                part = self._part(source, numbers)
+                part = read_at(self.rewriter, source, numbers)
             parts.append(part)
             at_part[chosen] = before + back
             before += len(numbers)
@@ -287,30 +287,7 @@ class _Builder:
         starts = np.cumsum(sizes) - sizes
         regions = Regions(Region((s,), (1,), (n,), (n,)) for s, n in zip(starts.tolist(), sizes))
         joined = self.rewriter.make(ASSEMBLE, tuple(parts), (regions, (before,), True))
-        return self._part(joined, at_part.reshape(ids.shape))
+        return read_at(self.rewriter, joined, at_part.reshape(ids.shape))
 
     def _numbers(self, ids: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return self.constants[dtype][-1 - ids] if ids.size else np.zeros(ids.shape, dtype)
-
-    def _part(self, source: int, positions: np.ndarray) -> int:
-        """Entries of one value."""
-        type_, make = self.rewriter.instructions[source].type, self.rewriter.make
-        flat, count = positions.ravel(), positions.size
-        if type_.shape == positions.shape and count == type_.size and (flat == np.arange(count)).all():
-            return source
-        first = int(flat[0])
-        if (flat == np.arange(first, first + count)).all():
-            whole = self._row(source)
-            if count < type_.size:
-                whole = make(INDEX, (whole,), (Region((first,), (1,), (count,), (count,)),))
-            return whole if positions.ndim == 1 else make(RESHAPE, (whole,), (positions.shape,))
-        return make(GATHER, (source, self.rewriter.constant(positions, ValueType(positions.shape, INT64))))
-
-    def _row(self, source: int) -> int:
-        """Flatten a value."""
-        type_ = self.rewriter.instructions[source].type
-        if len(type_.shape) == 1:
-            return source
-        if source not in self.flat_values:
-            self.flat_values[source] = self.rewriter.make(RESHAPE, (source,), ((type_.size,),))
-        return self.flat_values[source]
