@@ -51,31 +51,15 @@ def _rolled(tape: Tape, make_callee: MakeCallee, is_whole: bool) -> Tape:
     found = finder.next(0)
     if found is None:
         return tape
-    roller = Roller(sequence, make_callee, is_whole)
+    builder = ArrayBuilder(sequence)
     place = 0
     while found is not None:
-        roller.straight(place, found.start)
-        place = roller.roll(found)
+        builder.copy_members(place, found.start)
+        _Rolling(builder, found, plan_body(sequence, found, is_whole)).run(make_callee)
+        place = found.end
         found = finder.next(place)
-    roller.straight(place, len(sequence))
-    return roller.rebuilt()
-
-
-class Roller(ArrayBuilder):
-    """Rebuilds a tape with its repetitions rolled."""
-
-    def __init__(self, sequence: TapeArrays, make_callee: MakeCallee, is_whole: bool) -> None:
-        super().__init__(sequence)
-        self.make_callee, self.is_whole = make_callee, is_whole
-
-    def straight(self, start: int, stop: int) -> None:
-        """Copy a stretch of the sequence."""
-        self.copy_members(start, stop)
-
-    def roll(self, found: Repetition) -> int:
-        """Roll a repetition; return the place after it."""
-        _Rolling(self, found, plan_body(self.sequence, found, self.is_whole)).run()
-        return found.end
+    builder.copy_members(place, len(sequence))
+    return builder.rebuilt()
 
 
 class _Rolling:
@@ -86,7 +70,7 @@ class _Rolling:
         arrays: new numbers of arrays of all iterations, by slot.
     """
 
-    def __init__(self, builder: Roller, found: Repetition, plan: BodyPlan) -> None:
+    def __init__(self, builder: ArrayBuilder, found: Repetition, plan: BodyPlan) -> None:
         self.builder, self.found = builder, found
         self.sequence = builder.sequence
         self.plan = plan
@@ -96,14 +80,14 @@ class _Rolling:
         self.arrays: dict[int, int] = {}
         self.loop: LoopBody | None = None
 
-    def run(self) -> None:
+    def run(self, make_callee: MakeCallee) -> None:
         for slot in range(self.found.period):
             if self.plan.fixed[slot]:
                 self._make_fixed(slot)
         for step in self.plan.before:
             self._make(step)
         if self.plan.loop:
-            self._make_loop()
+            self._make_loop(make_callee)
         for step in self.plan.after:
             self._make(step)
         self._make_guards()
@@ -202,7 +186,7 @@ class _Rolling:
             terms = builder.make(BROADCAST, (terms,), ((self.found.count, *type_.shape),))
         return builder.make(ADD, (start, builder.make(CUMSUM, (terms,), (0, False))))
 
-    def _make_loop(self) -> None:
+    def _make_loop(self, make_callee: MakeCallee) -> None:
         plan, sequence, end = self.plan, self.sequence, self.found.end
         body = LoopBody(self, plan.loop, bool(plan.guards))
         wanted: dict[int | Register, None] = {}
@@ -221,7 +205,7 @@ class _Rolling:
             old = self.old(slot)
             if (sequence.last_use[old[: old.size - lags.get(slot, 0)]] >= end).any():
                 wanted[slot] = None
-        last = body.emit(self.builder.make_callee, list(wanted))
+        last = body.emit(make_callee, list(wanted))
         self.loop = body
         for each, number in body.results.items():
             if isinstance(each, int):
