@@ -137,7 +137,7 @@ def _cut(starts: tuple[int, ...], block: np.ndarray, most: int) -> list[tuple[tu
     for axis, extent in enumerate(block.shape):
         line = np.moveaxis(np.diff(block, axis=axis), axis, 0).reshape(extent - 1, -1) if extent > 1 else np.zeros((0, 1), int)
         if line.size and bool((line == line[:, :1]).all()):
-            bounds = _bounds(line[:, 0], most)
+            bounds = bounds_of(line[:, 0], most)
             if len(bounds) > 1:
                 parts = np.split(block, bounds[1:], axis)
                 return [((*starts[:axis], starts[axis] + b, *starts[axis + 1 :]), part) for b, part in zip(bounds, parts)]
@@ -146,17 +146,18 @@ def _cut(starts: tuple[int, ...], block: np.ndarray, most: int) -> list[tuple[tu
     return []
 
 
-def _bounds(steps: np.ndarray, most: int) -> list[int]:
-    """Return the starts of runs of equal steps, separated by single steps of another size. Empty if there are many."""
-    changes = np.flatnonzero(steps[1:] != steps[:-1]) + 1
+def bounds_of(steps: np.ndarray, most: int) -> list[int]:
+    """Return the starts of runs of equal steps (or rows of steps), separated by single steps of another size. Empty if there are many."""
+    steps = steps.reshape(len(steps), -1)
+    changes = np.flatnonzero((steps[1:] != steps[:-1]).any(axis=1)) + 1
     if changes.size > 2 * most:
         return []
     starts = [0, *changes.tolist()]
-    ends = [*starts[1:], steps.size]
+    ends = [*starts[1:], len(steps)]
     usual = steps[max(zip(starts, ends), key=lambda stretch: stretch[1] - stretch[0])[0]]
     bounds, before_is_long = {0}, False
     for start, end in zip(starts, ends):
-        is_long = end - start > 1 or steps[start] == usual
+        is_long = end - start > 1 or bool((steps[start] == usual).all())
         if not is_long or before_is_long:
             bounds.add(start + 1)
         before_is_long = is_long

@@ -6,13 +6,12 @@ boxes, each read from one array in regular steps.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from ...ops.arrays.indexing import Region
+from ..parts.regular_positions import bounds_of
 from ..simplify.array_entries import SHIFT
 from .tape_arrays import Ints
 
@@ -64,63 +63,17 @@ def _lengths(breaks: Ints) -> dict[int, None]:
     return dict.fromkeys(_commonest(breaks[k:] - breaks[:-k]) for k in range(1, min(MOST_CUTS, breaks.size - 1) + 1))
 
 
-def _blocks(grid: Ints) -> list[Block] | None:
-    """Cut the grid into blocks of regular steps along both axes; None if there are too many."""
-    rows, columns = _cuts(np.diff(grid, axis=0)), _cuts(np.diff(grid, axis=1).T)
-    if rows is None or columns is None:
-        return None
-    boxes: list[_Box] = []
-    for left, right in itertools.pairwise([0, *columns, grid.shape[1]]):
-        for top, bottom in itertools.pairwise([0, *rows, grid.shape[0]]):
-            found = _Box(top, bottom, left, right)
-            if not is_regular(found.of(grid)):
-                return None
-            boxes.append(found)
-    boxes = _joined(grid, boxes, lambda a, b: a[2:] == b[2:] and a.bottom == b.top)
-    boxes = _joined(grid, boxes, lambda a, b: a[:2] == b[:2] and a.right == b.left)
-    return [Block(box.region, box.of(grid)) for box in boxes]
-
-
-class _Box(NamedTuple):
-    """Rows from `top` to `bottom`, columns from `left` to `right` of a grid."""
-
-    top: int
-    bottom: int
-    left: int
-    right: int
-
-    def of(self, grid: Ints) -> Ints:
-        return grid[self.top : self.bottom, self.left : self.right]
-
-    @property
-    def region(self) -> Region:
-        counts = (self.bottom - self.top, self.right - self.left)
-        return Region((self.top, self.left), (1, 1), counts, counts)
-
-
-def _joined(grid: Ints, boxes: list[_Box], meet: Callable[[_Box, _Box], bool]) -> list[_Box]:
-    """Merge adjacent boxes whose steps continue."""
-    joined: list[_Box] = []
-    for box in boxes:
-        for k, other in enumerate(joined):
-            both = _Box(other.top, box.bottom, other.left, box.right)
-            if meet(other, box) and is_regular(both.of(grid)):
-                joined[k] = both
-                break
-        else:
-            joined.append(box)
-    return joined
-
-
-def _cuts(steps: Ints) -> list[int] | None:
-    """Return the row numbers at which to cut a grid, given its steps from row to row; None if there are too many."""
-    usual = _commonest(steps[:, steps.shape[1] // 2]) if steps.size else 0
-    uneven = (steps != usual).sum(axis=1)
-    # A border column has its own steps; cut where most columns differ, or steps change within a column.
-    changes = (steps[1:] != steps[:-1]).any(axis=1)
-    cuts = {int(k) + 1 for k in np.flatnonzero(2 * uneven > steps.shape[1])}
-    cuts |= {int(k) + side for k in np.flatnonzero(changes) for side in (1, 2)}
-    return sorted(cuts) if len(cuts) <= 2 * MOST_CUTS else None
+def _blocks(entries: Ints, starts: tuple[int, int] = (0, 0)) -> list[Block] | None:
+    """Cut entries into blocks of regular steps along both axes; None if there are too many."""
+    if is_regular(entries):
+        return [Block(Region(starts, (1, 1), entries.shape, entries.shape), entries)]
+    for axis in (0, 1):
+        bounds = bounds_of(np.moveaxis(np.diff(entries, axis=axis), axis, 0), MOST_CUTS) if entries.shape[axis] > 1 else []
+        if len(bounds) > 1:
+            places = [(starts[0] + at, starts[1]) if axis == 0 else (starts[0], starts[1] + at) for at in bounds]
+            found = [_blocks(part, place) for part, place in zip(np.split(entries, bounds[1:], axis), places)]
+            return None if None in found else [block for blocks in found if blocks is not None for block in blocks]
+    return None
 
 
 def _commonest(steps: Ints) -> int:
