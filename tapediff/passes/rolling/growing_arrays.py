@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ...ir.instruction import Instruction
-from ...ir.rewriter import Rewriter
+from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE
 from ...ops.arrays.regions import Region, Regions
@@ -19,22 +19,27 @@ FEWEST_PARTS = 4
 
 
 def growing_arrays(tape: Tape) -> Tape:
-    if len([i for i in tape.all_of(ASSEMBLE) if len(i.inputs) > FEWEST_PARTS]) < 2:
+    """Return the tape with such arrays; itself if there are none. Cost: linear in the number of parts of arrays."""
+    # The last array that ends with each value, and the arrays that begin with another one.
+    ending_in, before = dict[int, int](), dict[int, int]()
+    for number, array in tape.numbered(ASSEMBLE):
+        beginning = _beginning(tape, array, ending_in)
+        if beginning is not None:
+            before[number] = beginning
+        if len(array.inputs) >= FEWEST_PARTS and _stands_in_rows(array):
+            ending_in[array.inputs[-1]] = number
+    if not before:
         return tape
-    rewriter = Rewriter(tape)
-    # The last array that ends with each value.
-    ending_in: dict[int, int] = {}
-    for number, instruction in enumerate(tape.instructions):
-        before = _beginning(tape, instruction, ending_in)
-        rewriter.number[number] = rewriter.copy(number) if before is None else _grown(rewriter, instruction, before)
-        if instruction.op is ASSEMBLE and len(instruction.inputs) >= FEWEST_PARTS and _stands_in_rows(instruction):
-            ending_in[instruction.inputs[-1]] = number
-    return rewriter.finish() if len(ending_in) > 1 else tape
+
+    def emit(made: Rewriter, instruction: Instruction, number: int) -> int | None:
+        return _grown(made, instruction, before[number]) if number in before else None
+
+    return rewritten(tape, emit, ASSEMBLE)
 
 
 def _beginning(tape: Tape, instruction: Instruction, ending_in: dict[int, int]) -> int | None:
     """Return the longest earlier array that this one begins with."""
-    if instruction.op is not ASSEMBLE or len(instruction.inputs) <= FEWEST_PARTS:
+    if len(instruction.inputs) <= FEWEST_PARTS:
         return None
     inputs, (regions, shape, is_disjoint) = instruction.inputs, instruction.params
     if not is_disjoint or not shape:
