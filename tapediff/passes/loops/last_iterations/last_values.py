@@ -18,13 +18,11 @@ from ....ir.instruction import CONSTANT, INPUT, Instruction, Primitive, item_typ
 from ....ir.rewriter import BodyBuilder, Rewriter
 from ....ir.tape import Tape
 from ....ops import Elementwise
-from ....ops.arrays.shape import RESHAPE
 from ....ops.control.callee import Callee
 from ....ops.control.calls import GET, LOOP, LoopForm
 from ....ops.elementwise.arithmetic import CONVERT
-from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, SELECT
+from ....ops.elementwise.comparison import SELECT
 from ...activity import active_values
-from ...column_rewriter import ColumnRewriter
 from ...simplify.dead_code import dead_code
 from ..loop_builder import Items, loop_like, only_body, with_loops
 
@@ -39,7 +37,6 @@ class Plan:
     Attributes:
         callee: of an iteration; its carries are those in `kept`, then the previous values of those in `before`.
         last: computes the carries in `computed` from those in `before` and the constants.
-        begins: the test whether there is an iteration, on the tape; None if there always is one.
     """
 
     callee: Callee
@@ -47,7 +44,6 @@ class Plan:
     kept: tuple[int, ...]
     before: tuple[int, ...]
     computed: tuple[int, ...]
-    begins: int | None = None
 
 
 def last_values(tape: Tape) -> Tape:
@@ -56,13 +52,10 @@ def last_values(tape: Tape) -> Tape:
 
     def plan_of(loop: Instruction, number: int) -> Plan | None:
         plan = _plan(*loop.params)
-        if plan is None or not any((number, k) in asked for k in plan.computed):
-            return None
-        begins = _without_true(tape, loop.inputs[0])
-        return replace(plan, begins=None if _is_true(tape, begins) else begins)
+        return plan if plan is not None and any((number, k) in asked for k in plan.computed) else None
 
     made = with_loops(tape, plan_of, _emitted)
-    return tape if made is tape else dead_code(_without_nested(made))
+    return tape if made is tape else dead_code(made)
 
 
 # Choosing loops
@@ -132,36 +125,6 @@ def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> Items:
     for k, item in zip(plan.before, items[len(plan.kept) :]):
         arguments[k] = item
     for k, number in zip(plan.computed, made.splice(plan.last, arguments)):
-        results[k] = number if plan.begins is None else made.make(SELECT, (made.number[plan.begins], number, first[k]))
+        # Without an iteration, the first values stay.
+        results[k] = made.make(SELECT, (loop.inputs[0], number, first[k]))
     return results.__getitem__
-
-
-def _without_nested(tape: Tape) -> Tape:
-    """Simplify selections of a selection by the same condition."""
-    made = ColumnRewriter(tape)
-    for number, select in made.changing(tape.numbered(SELECT)):
-        condition, chosen, other = select.inputs
-        op, inputs, _, type_, _ = tape.instructions[chosen]
-        if op is SELECT and inputs[0] == condition and tape.instructions[inputs[1]].type == type_:
-            chosen = inputs[1]
-        made.number[number] = made.keep(select, (made.number[condition], made.number[chosen], made.number[other]))
-    return made.finish()
-
-
-def _without_true(tape: Tape, test: int) -> int:
-    """Return a conjunction without its parts that are always true."""
-    while True:
-        op, inputs, _, type_, _ = tape.instructions[test]
-        uncertain = [i for i in inputs if not _is_true(tape, i)]
-        is_same = op is LOGICAL_AND or (op is RESHAPE and tape.instructions[inputs[0]].type == type_)
-        if not is_same or len(uncertain) != 1:
-            return test
-        test = uncertain[0]
-
-
-def _is_true(tape: Tape, number: int) -> bool:
-    op, inputs, params, *_ = tape.instructions[number]
-    if op is LOGICAL_NOT:
-        op, _, params, *_ = tape.instructions[inputs[0]]
-        return op is CONSTANT and not params[0]
-    return op is CONSTANT and bool(params[0])
