@@ -9,7 +9,6 @@ from ..base.settings import settings
 from ..ir.tape import Tape
 from .loops.carries.saved_carries import drop_saved_carries, save_carries
 from .loops.distribution.hoist_from_loops import hoist_from_loops
-from .loops.distribution.sink_into_loops import sink_into_loops
 from .loops.last_iterations.peel_last_iterations import peel_last_iterations
 from .loops.save_for_backward import save_for_backward
 from .parts.elementwise_by_parts import elementwise_by_parts
@@ -87,7 +86,6 @@ PIPELINE = (
     Stage(hoist_from_loops, "loop-invariant values, once residuals are streams"),
     Stage(sink_broadcasts, "hoisted values are broadcast over the iterations"),
     Stage(common_subexpressions, "values hoisted from the loop and from its reverse"),
-    Stage(sink_into_loops, "streams are final, and so are the loops that read them"),
     Stage(dead_code, "nothing unused is compiled"),
 )
 

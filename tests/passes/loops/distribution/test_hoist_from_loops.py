@@ -109,3 +109,49 @@ def test_bodies_that_branch_are_left_alone():
         return td.scan(body, x, DATA)[0]
 
     agree(lambda x: f(x[0]), np.array([0.3]), np.array([-0.8]), rtol=1e-5)
+
+
+# Streams that are computed before their loop: cheap ones and costly ones, over arrays.
+
+WIDTH = 11
+WIDE, OTHERS = RNG.normal(size=(2, 20, WIDTH))
+
+
+def last_row(streams, x, **options):
+    body = lambda c, u: (np.tanh(c * x[0] + u), None)
+    return np.sum(td.scan(body, np.full(WIDTH, x[1]), streams, **options)[0])
+
+
+def scaled(x):
+    return last_row(x[0] * WIDE, x)
+
+
+def chain(x):
+    """An array of which another one is made, where the loop reads both."""
+    scale = x[1] * WIDE
+    body = lambda c, u: (np.where(c > 0.1, c * x[0] * u[1], c - u[0]), None)
+    return np.sum(td.scan(body, np.full(WIDTH, 0.3), (scale, 1.0 + scale))[0] ** 2)
+
+
+def backwards(x):
+    return last_row(np.where(WIDE > 0.0, x[1], -1.0), x, reverse=True)
+
+
+def with_rows(x):
+    """The loop gives an array for each iteration, too."""
+    body = lambda c, u: (c * x[0] + u, c * u)
+    c, rows = td.scan(body, np.full(WIDTH, x[1]), x[1] - WIDE)
+    return np.sum(c) + np.sum(rows * OTHERS)
+
+
+def in_a_loop(x):
+    """The inner loop's streams are made of what the outer one is given."""
+    outer = lambda s, k: (s + last_row(k * WIDE, x), None)
+    return td.scan(outer, 0.0, np.linspace(0.1, 1.0, 4))[0]
+
+
+@pytest.mark.parametrize("f", [scaled, chain, backwards, with_rows, in_a_loop])
+def test_loops_give_the_same_whatever_their_streams_are_computed_of(f):
+    """At a few points, up to second order."""
+    points = [np.array(p) for p in ([0.7, 0.4], [-0.6, 0.9], [1.1, -1.0])]
+    hessian_agrees(agree(f, *points), points[0])
