@@ -63,3 +63,72 @@ def test_a_tape_without_such_loops_is_left():
     tape = td.record(lambda p: td.fori_loop(0, 9, lambda k, s: s * p[0], p[1]), POINTS[0])
     made = unread_carries(dead_code(tape))
     assert unread_carries(made) is made
+
+
+# One row of those that a loop returns.
+
+DATA = np.sin(np.arange(20) * 0.4)
+
+
+def rows(p, reverse=False):
+    def step(x, y):
+        made = np.tanh(0.5 * x + y * p)
+        return made, made
+
+    return td.scan(step, p * 1.0, DATA, reverse=reverse)
+
+
+def an_entry_of_the_last_row(p):
+    return rows(p)[1][-1, 1]
+
+
+def the_last_row(p):
+    return np.sum(rows(p)[1][len(DATA) - 1] ** 2)
+
+
+def a_part_of_it(p):
+    return np.sum(rows(p)[1][-1, 1:] * p[1:])
+
+
+def the_first_row_of_a_loop_backwards(p):
+    return np.sum(rows(p, reverse=True)[1][0] ** 2)
+
+
+def numbers(p):
+    def step(x, y):
+        made = np.sin(x * p[0]) + y
+        return made, (made, x)
+
+    _, (seen, before) = td.scan(step, p[1], DATA)
+    return seen[-1] * p[2] + np.sum(before)
+
+
+def another_row(p):
+    return np.sum(rows(p)[1][-2])
+
+
+def the_last_row_of_a_loop_backwards(p):
+    return np.sum(rows(p, reverse=True)[1][-1])
+
+
+def another_row_as_well(p):
+    found = rows(p)[1]
+    return np.sum(found[-1] * found[3])
+
+
+def something_else_than_is_handed_on(p):
+    return np.sum(td.scan(lambda x, y: (np.tanh(0.5 * x + y * p), x), p * 1.0, DATA)[1][-1])
+
+
+ROWS = (
+    an_entry_of_the_last_row, the_last_row, a_part_of_it, the_first_row_of_a_loop_backwards, numbers, another_row,
+    the_last_row_of_a_loop_backwards, another_row_as_well, something_else_than_is_handed_on,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("f", ROWS, ids=lambda f: f.__name__)
+def test_loops_of_which_a_row_is_read_have_the_right_derivatives(f):
+    """At two points, up to second order."""
+    points = np.array([0.4, 0.8, 1.1]), np.array([0.7, -0.3, 0.6])
+    agree(f, *points)
+    hessian_agrees(td.compile(f, points[0]), points[0])
