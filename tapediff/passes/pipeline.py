@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ..base.settings import settings
 from ..ir.tape import Tape
 from .loops.carries.saved_carries import drop_saved_carries, save_carries
+from .loops.distribution.fixed_carries import fixed_carries
 from .loops.distribution.hoist_from_loops import hoist_from_loops
 from .loops.last_iterations.peel_last_iterations import peel_last_iterations
 from .loops.save_for_backward import save_for_backward
@@ -83,6 +84,7 @@ PIPELINE = (
     Stage(save_for_backward, "residuals, where loading is cheaper than computing again"),
     Stage(dead_code, "unread streams and items"),
     Stage(drop_saved_carries, "only now is known which loops' carries are read"),
+    Stage(fixed_carries, "values of constants and streams alone can be hoisted"),
     Stage(hoist_from_loops, "loop-invariant values, once residuals are streams"),
     Stage(sink_broadcasts, "hoisted values are broadcast over the iterations"),
     Stage(common_subexpressions, "values hoisted from the loop and from its reverse"),
