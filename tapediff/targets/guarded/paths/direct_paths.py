@@ -52,8 +52,11 @@ class DirectPaths:
             if call.bound.plain is not None:
                 raise NoForm
             return DirectKernel(self._under_guard(call, variant, key), kernel, forms, count, self._function.value_of_guard)
-        found = DirectKernel(self._run(call, variant, key, alone=alone).run, kernel, forms, count)
-        return found if call.bound.plain is None else sized(found, call, self._function.sizes, key if type(key) is tuple else ())
+        run = self._run(call, variant, key, alone=alone)
+        found, numbers = DirectKernel(run.run, kernel, forms, count), key if type(key) is tuple else ()
+        if call.bound.plain is None:
+            return found
+        return sized(found, call, self._function.sizes, numbers, run.paths, self._refusing)
 
     def answers(self, variant: Variant) -> bool:
         """True if the next calls may go straight to the kernels of this tape, and are not replayed."""
