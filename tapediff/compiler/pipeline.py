@@ -1,5 +1,5 @@
 """From tape to scheduled loop program: put rows in blocks, lower, recompute stencils, fuse, rematerialize, recompute products, place in
-memory, block by rows, merge, cut into bands, plan memory.
+memory, block by rows, end loops where data end, merge, cut into bands, plan memory.
 
 Each stage takes groups and storages and gives new ones.
 """
@@ -14,6 +14,7 @@ from ..passes.loops.selects_by_jumps import selects_by_jumps
 from ..passes.pipeline import FINISH, run_passes
 from ..transforms.lanes.rows_in_blocks import rows_in_blocks
 from .bytecode.translate import Translation, translated
+from .loop_ir.ends import end_loops
 from .loop_ir.program import Group, Interpreted, Program, Storage, assembled
 from .lower.lower import Lowered, lower
 from .schedule.cut_into_bands import cut_into_bands
@@ -68,6 +69,8 @@ def _planned(
     body, storages, cuts = recompute_products(body, storages)
     storages = place_in_memory([*before, *body], storages)
     body, blocked = block_rows(body, storages, cuts)
+    if not (is_body or threads):
+        body = end_loops(body, blocked, lowered.constants)
     body = merge_nearly_equal(body, blocked)
     if threads:
         before, blocked = cut_into_bands(before, blocked, storages, threads, is_body=False)

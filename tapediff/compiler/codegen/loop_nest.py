@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ..llvm.values import MEMORY_TYPES
+from ..llvm.values import MEMORY_TYPES, greatest, least
 from ..loop_ir.collapse_loops import LANES, collapsed
-from ..loop_ir.program import Access, Literal, LoopNest, Scan, Step
-from ..math.simd import Value, constant, splat
+from ..loop_ir.program import ITEM_BYTES, Access, Fill, Literal, LoopNest, Scan, Step
+from ..math.simd import Value, constant, select, splat
 from .kernel_function import KernelFunction
 from .outlining import inlined, is_costly, is_short, outlined, runs_in_pairs
 from .reductions import Accumulators
@@ -72,13 +72,42 @@ def fill(owner: KernelFunction, storage: int, value: float) -> None:
     Nest(owner, LoopNest((item.size,), (step,))).emit()
 
 
+def end_of(owner: KernelFunction, stop: frozenset[tuple[int, int]], extent: int, scale: int = 1) -> Value:
+    """The end of a loop, at most its extent: the largest sum of an integer and a number."""
+    found: Value | None = None
+    for storage, number in sorted(stop):
+        end = owner.scalar(Access(storage, 0, ())) + number
+        found = end if found is None else greatest(found, end)
+    assert found is not None
+    return least(greatest(found, 0), extent) * scale
+
+
+def fill_from(owner: KernelFunction, filled: Fill, first: Value) -> None:
+    """Set a storage to one number beyond the end of a loop."""
+    item, code = owner.storages[filled.storage], owner.code
+    kind = MEMORY_TYPES[item.kind]
+    start = first * filled.stride
+    if not filled.value.value and math.copysign(1.0, filled.value.value) > 0:
+        code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        address = code.emit(f"getelementptr {kind}, ptr {owner.base(item.number)}, i64 {start.ref}")
+        size = (item.size - start) * ITEM_BYTES[item.kind]
+        code.line(f"call void @llvm.memset.p0.i64(ptr {address}, i8 0, i64 {size.ref}, i1 false)")
+        return
+    step = Step((item.size,), (filled.value,), "r0", (), Access(item.number, 0, (1,)))
+    nest = Nest(owner, LoopNest((item.size,), (step,)))
+    nest.width = nest.lanes = 1
+    nest.begin()
+    nest._enter(-1)
+    nest._counted_if_any(start.ref, str(item.size), 1, lambda index: nest._point(index, 1))
+
+
 class Nest:
     """Emits one group into a function."""
 
     def __init__(self, owner: KernelFunction, group: LoopNest | Scan) -> None:
         self.owner = owner
         self.code = owner.code
-        extent = group.domain[0]
+        extent, self.given = group.domain[0], group
         group = collapsed(group) if isinstance(group, LoopNest) else group
         self.domain = group.domain
         self.steps: Sequence[Step] = group.body
@@ -94,6 +123,13 @@ class Nest:
         self.hoisted: dict[Access, Value] = {}
         self.rows: dict[Access, str] = {}
         # For unrolled innermost loops: the vectors of a row, and loop-invariant rows.
+        # Where loops end whose ends are data, as names in the code; and the active lanes of the point being emitted, if these are data.
+        self.stops: dict[int, str] = {}
+        self.active: Value | None = None
+        if isinstance(group, LoopNest) and any(group.stops):
+            for level, (stop, scale) in enumerate(zip(group.stops, group.scales)):
+                if stop:
+                    self.stops[level] = end_of(owner, stop, self.domain[level] // scale, scale).ref
         self.vectors = self._vectors(group)
         self.accumulators = Accumulators(self)
         self.resident: dict[tuple[Access, int], Value] = {}
@@ -106,7 +142,7 @@ class Nest:
         extent = self.domain[-1]
         count = -(-extent // self.width)
         scattered = any(s.write.index_read >= 0 and s.write.strides[-1] == 0 for s in self.steps)
-        if isinstance(group, Scan) or len(self.domain) < 2 or scattered:
+        if isinstance(group, Scan) or len(self.domain) < 2 or scattered or self.last in self.stops:
             return []
         if count > MOST_VECTORS or count * len(self.steps) > MOST_UNROLLED:
             return []
@@ -145,8 +181,11 @@ class Nest:
         self._loop(0)
 
     def end(self) -> None:
-        """After the loops: deliver the accumulated values."""
+        """After the loops: deliver the accumulated values, and fill arrays beyond the ends of loops."""
         self.accumulators.finish_level(0)
+        if isinstance(self.given, LoopNest):
+            for filled in self.given.fills:
+                fill_from(self.owner, filled, end_of(self.owner, self.given.stops[filled.level], self.given.domain[filled.level]))
 
     # Loops
 
@@ -154,8 +193,25 @@ class Nest:
         if level == self.last:
             self._innermost()
             return
+        body = lambda index: self._at_index(level, index)  # noqa: E731 -- its name is its use
+        if level in self.stops:
+            self._counted_if_any("0", self.stops[level], 1, body)
+            return
         first, stop = ("0", str(self.domain[level])) if level or self.block is None else self.block.scaled(self)
-        counted(self.owner, first, stop, 1, lambda index: self._at_index(level, index))
+        counted(self.owner, first, stop, 1, body)
+
+    def _counted_if_any(self, first: str, stop: str, stride: int, body: Callable[[str], None]) -> None:
+        """A loop that may have no iterations."""
+        some = self.code.emit(f"icmp ult i64 {first}, {stop}")
+        self._if(some, lambda: counted(self.owner, first, stop, stride, body))
+
+    def _if(self, condition: str, body: Callable[[], None]) -> None:
+        then, onward = self.code.label(), self.code.label()
+        self.code.line(f"br i1 {condition}, label %{then}, label %{onward}")
+        self.code.start(then)
+        body()
+        self.code.line(f"br label %{onward}")
+        self.code.start(onward)
 
     def _at_index(self, level: int, index: str) -> None:
         self.indices.append(index)
@@ -238,6 +294,9 @@ class Nest:
                 self._point(str(first), active, number)
             return
         whole = extent - extent % width
+        if self.last in self.stops:
+            self._innermost_until(self.stops[self.last], extent)
+            return
         if self.block is not None and self.last == 0:
             if self.block.is_band:
                 self._innermost_of_band(self.block, extent)
@@ -253,6 +312,36 @@ class Nest:
         for end in sorted({step.domain[self.last] for step in self.steps}):
             for start in range(whole, end, width):
                 self._point(str(start), min(width, end - start), extent=end)
+
+    def _innermost_until(self, stop: str, extent: int) -> None:
+        """Run to an end that is data. In the last vector, lanes beyond it do not count."""
+        width, start = self.width, "0"
+        if extent >= FEWEST_PAIRS * 2 * width and not (self.is_short or self.calls) and runs_in_pairs(self.steps):
+            start = self.code.emit(f"and i64 {stop}, {-2 * width}")
+            self.width = 2 * width
+            self._counted_if_any("0", start, self.width, lambda index: self._point(index, 2 * width))
+            self.width = width
+        whole = self.code.emit(f"and i64 {stop}, {-width}")
+        self._counted_if_any(start, whole, width, lambda index: self._point(index, width))
+        some = self.code.emit(f"icmp ult i64 {whole}, {stop}")
+
+        def part(active: int, index: str) -> None:
+            left = Value(self.code, self.code.emit(f"sub i64 {stop}, {whole}"), "i64", 1)
+            lanes = Value(self.code, "<" + ", ".join(f"i64 {k}" for k in range(width)) + ">", "i64", width)
+            self.active = lanes < splat(left, width)
+            self._point(index, active)
+            self.active = None
+
+        def last() -> None:
+            if extent % width == 0:
+                part(width, whole)
+                return
+            fits = self.code.emit(f"icmp ult i64 {whole}, {extent - extent % width}")
+            self._if(fits, lambda: part(width, whole))
+            rest = self.code.emit(f"xor i1 {fits}, true")
+            self._if(rest, lambda: part(extent % width, str(extent - extent % width)))
+
+        self._if(some, last) if width > 1 else None
 
     def _pairs(self, whole: int) -> int:
         """Run two vectors at a time as long as possible, if it pays; return the end. LLVM splits each operation in two."""
@@ -357,15 +446,23 @@ class Nest:
         if known is None:
             storage = self.owner.storages[read.storage]
             address = self.lane_address(read, index)
-            known = loaded[read] = self.owner.load_lanes(address, read.strides[-1], storage.kind, self.width, active)
+            known = self.owner.load_lanes(address, read.strides[-1], storage.kind, self.width, active)
+            if self.active is not None:
+                known = select(self.active, known, constant(self.code, 1, storage.kind, self.width))
+            loaded[read] = known
         return known
 
     def _gathered(self, read: Access, place: Value, index: str, active: int) -> Value:
         kind = self.owner.storages[read.storage].kind
         if not read.strides[-1]:
-            return self.owner.gather(self.rows[read], splat(place, self.width), kind, self.width, active)
+            return self.owner.gather(self.rows[read], self._active_places(place), kind, self.width, active)
         address = self._row_address(read, place, index)
         return self.owner.load_lanes(address, read.strides[-1], kind, self.width, active)
+
+    def _active_places(self, places: Value) -> Value:
+        """Computed indices; 0 in lanes that do not count."""
+        places = splat(places, self.width)
+        return places if self.active is None else select(self.active, places, constant(self.code, 0, "i64", self.width))
 
     def _row_address(self, access: Access, place: Value, index: str) -> str:
         """The address in a row with a computed start."""
@@ -388,4 +485,8 @@ class Nest:
         if stride:
             self.owner.scatter_row(self._row_address(step.write, indices, index), stride, value, active, combine)
         else:
-            self.owner.scatter(self.rows[step.write], splat(indices, self.width), value, active, combine)
+            if self.active is not None:
+                # Added to any number, also -0.0, it changes nothing.
+                nothing = constant(self.code, -0.0 if value.kind == "f64" else 0, value.kind, self.width)
+                value = select(self.active, splat(value, self.width), nothing)
+            self.owner.scatter(self.rows[step.write], self._active_places(indices), value, active, combine)

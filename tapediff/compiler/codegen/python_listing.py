@@ -26,6 +26,7 @@ from ..loop_ir.program import (
     Bands,
     EmptyReduction,
     Exit,
+    Fill,
     Group,
     InPlace,
     Interpreted,
@@ -111,8 +112,10 @@ class _Printer:
             case Straight():
                 return self._items(group)
             case LoopNest() | Scan() | EmptyReduction():
-                before, loops, after = self._nest(group, [f"range({extent})" for extent in group.domain])
-                return [*before, *loops, *after]
+                stops = group.stops if isinstance(group, LoopNest) else ()
+                ends = [self._end(stop, extent) for stop, extent in zip(stops, group.domain)] or group.domain
+                before, loops, after = self._nest(group, [f"range({end})" for end in ends])
+                return [*before, *loops, *after, *(self._fill(group, filled) for filled in (group.fills if stops else ()))]
             case InPlace(step):
                 return self._group(LoopNest(step.domain, (step,)) if step.domain else Straight((step,)))
             case RowBlocks():
@@ -130,6 +133,15 @@ class _Printer:
                 return [self._call(group, [self._from(*pair) for pair in group.operands], self.name(group.result))]
             case Invoke():
                 return self._invoke(group)
+
+    def _end(self, stop: frozenset[tuple[int, int]], extent: int) -> str:
+        """The end of a loop."""
+        sums = [self._read(Access(storage, 0, ()), []) + f" + {number}" * (number != 0) for storage, number in sorted(stop)]
+        return f"min(max({', '.join([*sums, '0'])}), {extent})" if sums else str(extent)
+
+    def _fill(self, group: LoopNest, filled: Fill) -> str:
+        start = self._end(group.stops[filled.level], group.domain[filled.level]) + f" * {filled.stride}" * (filled.stride != 1)
+        return f"{self.name(filled.storage)}[{start} :] = {self._read(filled.value, [])}"
 
     def _items(self, group: Straight | Interpreted) -> list[str]:
         """The lines of code outside loops."""

@@ -254,11 +254,30 @@ class Straight:
 
 
 @dataclass(frozen=True, slots=True)
+class Fill:
+    """The number that all entries of a storage have beyond the end of a loop; `stride` entries for each of its iterations."""
+
+    storage: int
+    stride: int
+    level: int
+    value: Literal
+
+
+@dataclass(frozen=True, slots=True)
 class LoopNest:
-    """One nest of loops. Extents of `domain` are at least 1; a step's own extent of the last loop may be a little smaller."""
+    """One nest of loops. Extents of `domain` are at least 1; a step's own extent of the last loop may be a little smaller.
+
+    Attributes:
+        stops: for each loop, integers in storages, each with a number that is added: it ends at the largest sum, if there are any.
+        fills: what is stored after the loops.
+        scales: the iterations of each loop for each one of `stops`, if it is collapsed.
+    """
 
     domain: tuple[int, ...]
     body: tuple[Step, ...]
+    stops: tuple[frozenset[tuple[int, int]], ...] = ()
+    fills: tuple[Fill, ...] = ()
+    scales: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

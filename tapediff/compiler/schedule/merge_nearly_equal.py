@@ -26,7 +26,7 @@ def merge_nearly_equal(groups: Sequence[Group], storages: Sequence[Storage]) -> 
 
 
 def _may_merge(nest: LoopNest) -> bool:
-    return len(nest.domain) == 1 and nest.domain[0] >= SHORTEST
+    return len(nest.domain) == 1 and nest.domain[0] >= SHORTEST and not any(nest.stops)
 
 
 def _joined(nest: LoopNest, earlier: list[Group], storages: Sequence[Storage]) -> bool:

@@ -21,6 +21,7 @@ from ...ir.instruction import BOOL, FLOAT64, INT64, Computes, Operand, is_tracke
 from ...numpy_api.composed.ordering import positions_along
 from ...numpy_api.writing import require_same_kind
 from ...ops.arrays.indexing import GATHER, put
+from ...ops.elementwise.comparison import EXISTS
 from .compressed_functions import (
     FORMS,
     FUNCTIONS,
@@ -65,8 +66,9 @@ class Kept:
     @classmethod
     def first(cls, length: Operand, extent: int, *, is_size: bool = False) -> Kept:
         """The first entries of an axis."""
-        mask = np.arange(extent) < length
-        return cls(mask if is_tracked(mask) else current_recorder().tracked_constant(mask), length, is_size)
+        places = np.arange(extent)
+        mask = EXISTS(places, length) if is_tracked(length) else current_recorder().tracked_constant(places < length)
+        return cls(mask, length, is_size)
 
     @property
     def extent(self) -> int:

@@ -142,8 +142,9 @@ def _node(recorder: Object, number: int) -> _Node:
     found = nodes.get(number)
     if found is None:
         op, inputs, params, type_, *_ = recorder.instructions[number]
-        part = _OPERANDS.get(op.name)
-        found = nodes[number] = _Node(op.name, () if part is None else inputs[part], inputs, params, type_)
+        name = "less" if op.name == "exists" else op.name
+        part = _OPERANDS.get(name)
+        found = nodes[number] = _Node(name, () if part is None else inputs[part], inputs, params, type_)
     return found
 
 

@@ -1,0 +1,210 @@
+"""What a step computes beyond the entries of an axis that exist: constants, by abstract evaluation of its expression.
+
+A mask of the entries that exist is False from entry n on. What it selects has the neutral value there, and so have products with zeros:
+the entries are not the program's, so neither infinities nor NaN count. `Beyond` names the end as the largest of some sums of an integer
+and a number.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..math.function_table import PYTHON_FUNCTIONS
+from .program import Access
+
+# Storages of integers, each with a number added; the end is the largest sum.
+Ends: TypeAlias = frozenset[tuple[int, int]]
+
+# An axis of a storage: the entries between neighbours along it, and its extent.
+Axis: TypeAlias = tuple[int, int]
+
+
+class Beyond(NamedTuple):
+    """The value of all entries from `ends` on; of all entries if there are none."""
+
+    ends: Ends
+    value: Any
+
+
+class Range(NamedTuple):
+    """Consecutive integers along the axis."""
+
+    first: int
+
+
+class Integer(NamedTuple):
+    """An integer that is known when the loop begins, with a number added. `is_clipped`: zero if that is negative."""
+
+    storage: int
+    added: int = 0
+    is_clipped: bool = False
+
+
+class IsNegative(NamedTuple):
+    """Whether an integer is negative."""
+
+    integer: Integer
+
+
+Known: TypeAlias = Beyond | Range | Integer | IsNegative | None
+
+
+def shifted(ends: Ends, by: int) -> Ends:
+    """The ends counted from another first entry."""
+    return frozenset((storage, number + by) for storage, number in ends)
+
+
+def axis_of(access: Access, domain: tuple[int, ...], level: int, size: int) -> tuple[Axis, int] | None:
+    """The axis of a storage that a loop runs along, and the entry at which it begins; None if it runs along none."""
+    stride = access.strides[level]
+    if stride <= 0 or access.index_read >= 0:
+        return None
+    others = [(s, extent) for k, (s, extent) in enumerate(zip(access.strides, domain)) if k != level and s]
+    outer = [s for s, _ in others if s > stride]
+    if any(s <= 0 or s == stride for s, _ in others):
+        return None
+    if sum(s * (extent - 1) for s, extent in others if s < stride) + access.offset % stride >= stride:
+        return None
+    whole = min(outer, default=size)
+    if whole % stride or any(s % whole for s in outer):
+        return None
+    extent, first = whole // stride, access.offset // stride % (whole // stride)
+    return ((stride, extent), first) if first + domain[level] <= extent else None
+
+
+def evaluated(expression: str, reads: Mapping[str, Known]) -> Known:
+    """What is known of a step's value, by what is known of its reads."""
+    return _evaluated(_parsed(expression), reads)
+
+
+def unused(expression: str, reads: Mapping[str, Known]) -> tuple[frozenset[str], Ends]:
+    """The reads that are not selected beyond some ends."""
+    used, ends = set[str](), set[tuple[int, int]]()
+
+    def visit(node: ast.expr) -> None:
+        if isinstance(node, ast.Name):
+            used.add(node.id)
+            return
+        if isinstance(node, ast.Call) and _name(node) in _SELECTS:
+            condition = _evaluated(node.args[0], reads)
+            if isinstance(condition, Beyond):
+                ends.update(condition.ends)
+                visit(node.args[1 if condition.value else 2])
+                # Where the condition comes from is read at all entries.
+                visit(node.args[0])
+                return
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr) and not (isinstance(node, ast.Call) and child is node.func):
+                visit(child)
+
+    visit(_parsed(expression))
+    return frozenset(reads) - used, frozenset(ends)
+
+
+@cache
+def _parsed(expression: str) -> ast.expr:
+    return ast.parse(expression, mode="eval").body
+
+
+def _name(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+_SELECTS = ("select", "select_by_jump")
+_NOTHING: Ends = frozenset()
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}  # fmt: skip
+_COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}  # fmt: skip
+# With one such operand, the result is that operand.
+_ABSORBING = {ast.Mult: 0, ast.BitAnd: False, ast.BitOr: True, ast.Div: 0}
+
+
+def _evaluated(node: ast.expr, reads: Mapping[str, Known]) -> Known:
+    match node:
+        case ast.Constant(value):
+            return Beyond(_NOTHING, _number(value))
+        case ast.Name(name):
+            return reads.get(name)
+        case ast.UnaryOp(op, operand):
+            known = _evaluated(operand, reads)
+            if not isinstance(known, Beyond):
+                return None
+            return known._replace(value=~known.value if isinstance(op, ast.Invert) else -known.value)
+        case ast.BinOp(left, op, right):
+            return _combined(type(op), _evaluated(left, reads), _evaluated(right, reads))
+        case ast.Compare(left, [op], [right]):
+            return _compared(type(op), _evaluated(left, reads), _evaluated(right, reads))
+        case ast.Call():
+            return _called(_name(node), [_evaluated(argument, reads) for argument in node.args])
+    return None
+
+
+def _combined(op: type, a: Known, b: Known) -> Known:
+    if op in _ABSORBING:
+        for known in (a,) if op is ast.Div else (a, b):
+            if isinstance(known, Beyond) and known.value == _ABSORBING[op]:
+                return known
+    if isinstance(b, Integer) and op is ast.Add:
+        a, b = b, a
+    if isinstance(a, Integer) and op in (ast.Add, ast.Sub):
+        return _sum(a, b, 1 if op is ast.Add else -1)
+    if isinstance(a, Beyond) and isinstance(b, Beyond) and op in _BINARY:
+        return Beyond(a.ends | b.ends, _BINARY[op](a.value, b.value))
+    return None
+
+
+def _sum(a: Integer, b: Known, sign: int) -> Known:
+    if not isinstance(b, Beyond) or b.ends or isinstance(b.value, float):
+        return None
+    number = sign * int(b.value)
+    return None if a.is_clipped and number > 0 else a._replace(added=a.added + number)
+
+
+def _compared(op: type, a: Known, b: Known) -> Known:
+    if isinstance(a, Integer) and op is ast.Lt and isinstance(b, Beyond) and not b.ends and b.value == 0:
+        return IsNegative(a)
+    if isinstance(a, Beyond) and isinstance(b, Beyond):
+        return Beyond(a.ends | b.ends, np.bool_(_COMPARISONS[op](a.value, b.value)))
+    return None
+
+
+def _called(name: str, given: list[Known]) -> Known:
+    if name in _SELECTS:
+        condition, a, b = given
+        if isinstance(condition, IsNegative) and b == condition.integer and isinstance(a, Beyond) and not a.ends and a.value == 0:
+            return condition.integer._replace(is_clipped=True)
+        if isinstance(condition, Beyond):
+            chosen = a if condition.value else b
+            return Beyond(condition.ends | chosen.ends, chosen.value) if isinstance(chosen, Beyond) else None
+        if isinstance(a, Beyond) and isinstance(b, Beyond) and a.value == b.value:
+            return Beyond(a.ends | b.ends, a.value)
+        return None
+    if name == "exists":
+        place, length = given
+        # Clipped or not: no place is negative.
+        is_end = isinstance(place, Range) and place.first >= 0 and isinstance(length, Integer)
+        return Beyond(frozenset({(length.storage, length.added - place.first)}), np.bool_(False)) if is_end else None
+    if name == "zero_where_discarded":
+        return given[0] if isinstance(given[0], Beyond) and given[0].value == 0 else None
+    if name == "fma":
+        return _combined(ast.Add, _combined(ast.Mult, given[0], given[1]), given[2])
+    values = [known for known in given if isinstance(known, Beyond)]
+    if name in PYTHON_FUNCTIONS and len(values) == len(given):
+        with np.errstate(all="ignore"):
+            return Beyond(_NOTHING.union(*(known.ends for known in values)), PYTHON_FUNCTIONS[name](*(known.value for known in values)))
+    return None
+
+
+def _number(value: Any) -> Any:
+    return np.bool_(value) if isinstance(value, bool) else value

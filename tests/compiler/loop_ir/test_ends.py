@@ -1,0 +1,111 @@
+"""Loops end where data end: kernels of arrays of many sizes read nothing beyond these, and compute what kernels of the size do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.kernel import Kernel
+from tapediff.recording.arguments.size_arguments import grown, shapes_of
+from tests.targets.guarded.size_programs import PROGRAMS
+
+T = np.array([0.3, -0.2, 0.1])
+SIZES = (2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 90)
+
+
+def sized_kernel(f: Any, data: Any, most: int = 90, key: Any = (0,)) -> tuple[Kernel, Any]:
+    """The kernel of value and gradient for sizes up to a power of 2, and the sizes that it takes."""
+    tape, rng = td.GuardedTape(f), np.random.default_rng(0)
+    for n in (most, most - 3):
+        td.value_and_gradient(tape, T, *data(rng, n))
+    (calls,) = tape._function.sizes._calls.values()
+    (extents,) = calls.tapes
+    return tape._cache.all()[-1].compiled.kernel(key), extents
+
+
+def poisoned(array: np.ndarray, shape: tuple[int, ...], number: float) -> np.ndarray:
+    """A larger array, with numbers that nothing may use beyond the first entries."""
+    beyond = {"f": number, "i": np.iinfo(np.int64).max // 2, "b": True}[array.dtype.kind]
+    found = np.full(shape, beyond, array.dtype)
+    found[tuple(map(slice, array.shape))] = array
+    return found
+
+
+def run(kernel: Kernel, extents: Any, args: Any, number: float, *, by_listing: bool = False) -> tuple[float, np.ndarray] | None:
+    """Value and gradient; None where a guard fails."""
+    arrays = list(map(np.asarray, args))
+    large = [poisoned(a, b.shape, number) for a, b in zip(arrays, grown(arrays, shapes_of(arrays), extents))]
+    sizes = [np.array(size, np.int64) for size in extents.sizes(shapes_of(arrays))]
+    value, gradient = np.full((), np.nan), np.full(3, np.nan)
+    if by_listing:
+        status = run_listing(kernel.program, [*large, *sizes], [value, gradient])
+    else:
+        status = kernel.run([*large, *sizes], [value, gradient])
+    return None if status else (float(value), gradient)
+
+
+def fan(t, i, x):
+    return np.sum(t[i] * x) + np.sum(np.maximum(x, t[1]) * t[i] ** 2) * t[2]
+
+
+def neighbours(t, x):
+    return np.sum(np.diff(x * t[0]) ** 2) + np.sum(x[2:] * x[:-2]) * t[1] + x[0] * x[-1] * t[2]
+
+
+def gram(t, x):
+    k = np.exp(-((x[:, None] - x[None, :]) ** 2) * t[0]) + np.eye(len(x))
+    return np.sum(k @ x) * t[1] + np.sum(np.max(k, axis=0)) + np.sum(k * t[2])
+
+
+def products(t, x):
+    return np.sum(t * np.sum(x[:, :, None] * t, axis=(0, 1))) + np.sum(np.prod(1 + 0.01 * x, axis=0)) + np.any(x > 2) + np.max(x * t[0])
+
+
+OWN = {
+    "fan": (fan, lambda rng, n: (rng.integers(0, 3, n), rng.normal(size=n))), "neighbours": (neighbours, lambda rng, n: (rng.normal(size=n),)),
+    "gram": (gram, lambda rng, n: (rng.normal(size=n),)), "products": (products, lambda rng, n: (rng.normal(size=(n, 5)),)),
+}  # fmt: skip
+ALL = {**PROGRAMS, **OWN}
+# Those of arrays alone; row_by_row has a tape for each larger size.
+FLAT = [name for name, (_, data) in ALL.items() if name != "row_by_row" and all(isinstance(a, np.ndarray) for a in data(np.random.default_rng(0), 5))]
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize("name", FLAT)
+def test_nothing_beyond_the_size_is_read(name: str, number: float) -> None:
+    f, data = ALL[name]
+    kernel, extents = sized_kernel(f, data)
+    rng, answered = np.random.default_rng(1), 0
+    for n in SIZES:
+        args = data(rng, n)
+        found = run(kernel, extents, (T, *args), number)
+        if found is not None:
+            answered += 1
+            np.testing.assert_allclose(found[0], f(T, *args), rtol=1e-9)
+            np.testing.assert_allclose(found[1], td.gradient(f, T, *args), rtol=1e-7, atol=1e-9)
+    assert answered > 5
+
+
+@pytest.mark.parametrize("name", [*OWN, "logistic", "covariance", "of_edges", "mixture"])
+def test_listings_end_where_kernels_do(name: str) -> None:
+    f, data = ALL[name]
+    kernel, extents = sized_kernel(f, data)
+    assert "range(min(" in kernel.source
+    rng = np.random.default_rng(1)
+    for n in SIZES[::3]:
+        args = data(rng, n)
+        found, expected = (run(kernel, extents, (T, *args), np.nan, by_listing=by_listing) for by_listing in (True, False))
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+
+
+def test_a_mask_of_the_program_ends_no_loop() -> None:
+    """Its products with infinite numbers are NaN, as in NumPy."""
+    f = lambda x, n: np.sum(np.where(np.arange(64) < n, x, 0.0) * np.where(x > 5, np.inf, x))
+    fast, x = td.compile(td.record(f, np.ones(64), 5)), np.arange(64.0)
+    assert "range(min(" not in fast.source
+    assert np.isnan(fast(x, 5))
