@@ -1,5 +1,5 @@
-"""From tape to scheduled loop program: put rows in blocks, lower, recompute stencils, fuse, rematerialize, recompute products, place in
-memory, block by rows, end loops where data end, merge, cut into bands, plan memory.
+"""From tape to scheduled loop program: put rows in blocks, lower, end loops, recompute stencils, fuse, rematerialize, recompute products,
+place in memory, block by rows, merge, cut into bands, plan memory.
 
 Each stage takes groups and storages and gives new ones.
 """
@@ -16,6 +16,7 @@ from ..transforms.lanes.rows_in_blocks import rows_in_blocks
 from .bytecode.translate import Translation, translated
 from .loop_ir.ends import end_loops
 from .loop_ir.program import Group, Interpreted, Program, Storage, assembled
+from .loop_ir.short_inputs import short_inputs
 from .lower.lower import Lowered, lower
 from .schedule.cut_into_bands import cut_into_bands
 from .schedule.fusion import schedule
@@ -30,14 +31,16 @@ from .schedule.row_blocking import block_rows
 from .schedule.split_long import split_long
 
 
-def build_program(tape: Tape, threads: int = 0) -> Program:
+def build_program(tape: Tape, threads: int = 0, *, ends_loops: bool = True) -> Program:
     """The scheduled loop program of a tape, with its memory plan.
 
     Args:
         threads: the most threads that may share a loop; long sums are then cut into bands. 0: no sum is cut.
+        ends_loops: loops over arrays of many sizes may end where the data end.
     """
     lowered = lower(_finished(tape), threads)
-    steps, storages = recompute_stencils(lowered.steps, lowered.storages)
+    steps = end_loops(lowered.steps, lowered.storages, lowered.constants) if ends_loops and not threads else lowered.steps
+    steps, storages = recompute_stencils(steps, lowered.storages)
     groups, storages = rematerialize(schedule(steps, storages), storages)
     return _planned(lowered, storages, [], split_long(groups), threads, is_body=False)
 
@@ -69,8 +72,6 @@ def _planned(
     body, storages, cuts = recompute_products(body, storages)
     storages = place_in_memory([*before, *body], storages)
     body, blocked = block_rows(body, storages, cuts)
-    if not (is_body or threads):
-        body = end_loops(body, blocked, lowered.constants)
     body = merge_nearly_equal(body, blocked)
     if threads:
         before, blocked = cut_into_bands(before, blocked, storages, threads, is_body=False)
@@ -84,7 +85,7 @@ def _planned(
         workspace_bytes = slots_at + 8 * slots
     return Program(
         lowered.tape.name, storages, groups, lowered.constants, len(lowered.tape.inputs), len(lowered.tape.outputs),
-        lowered.failures, workspace_bytes, len(before), slots_at, threads,
+        lowered.failures, workspace_bytes, len(before), slots_at, threads, frozenset() if is_body else short_inputs(groups, storages),
     )  # fmt: skip
 
 

@@ -63,10 +63,11 @@ def make_kernel(backend: str, tape: Tape, program: Program | None = None, thread
     from ..compiler.kernel import Kernel
 
     if backend == NUMBA:
-        from ..compiler.loop_ir.program import Interpreted
+        from ..compiler.loop_ir.program import Interpreted, Invoke
         from ..compiler.pipeline import build_program
 
-        program = program or build_program(tape)
+        if program is None or any(isinstance(group, Invoke) and group.stop for group in program.groups):
+            program = build_program(tape, ends_loops=False)
         # Byte code leaves numba nothing to compile.
         if not any(isinstance(group, Interpreted) for group in program.groups):
             from ..compiler.numba_backend.kernel import NumbaKernel

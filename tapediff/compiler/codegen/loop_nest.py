@@ -9,7 +9,7 @@ from functools import partial
 
 from ..llvm.values import MEMORY_TYPES, greatest, least
 from ..loop_ir.collapse_loops import LANES, collapsed
-from ..loop_ir.program import ITEM_BYTES, Access, Fill, Literal, LoopNest, Scan, Step
+from ..loop_ir.program import Access, Extent, Literal, LoopNest, Scan, Step
 from ..math.simd import Value, constant, select, splat
 from .kernel_function import KernelFunction
 from .outlining import inlined, is_costly, is_short, outlined, runs_in_pairs
@@ -82,32 +82,13 @@ def end_of(owner: KernelFunction, stop: frozenset[tuple[int, int]], extent: int,
     return least(greatest(found, 0), extent) * scale
 
 
-def fill_from(owner: KernelFunction, filled: Fill, first: Value) -> None:
-    """Set a storage to one number beyond the end of a loop."""
-    item, code = owner.storages[filled.storage], owner.code
-    kind = MEMORY_TYPES[item.kind]
-    start = first * filled.stride
-    if not filled.value.value and math.copysign(1.0, filled.value.value) > 0:
-        code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-        address = code.emit(f"getelementptr {kind}, ptr {owner.base(item.number)}, i64 {start.ref}")
-        size = (item.size - start) * ITEM_BYTES[item.kind]
-        code.line(f"call void @llvm.memset.p0.i64(ptr {address}, i8 0, i64 {size.ref}, i1 false)")
-        return
-    step = Step((item.size,), (filled.value,), "r0", (), Access(item.number, 0, (1,)))
-    nest = Nest(owner, LoopNest((item.size,), (step,)))
-    nest.width = nest.lanes = 1
-    nest.begin()
-    nest._enter(-1)
-    nest._counted_if_any(start.ref, str(item.size), 1, lambda index: nest._point(index, 1))
-
-
 class Nest:
     """Emits one group into a function."""
 
     def __init__(self, owner: KernelFunction, group: LoopNest | Scan) -> None:
         self.owner = owner
         self.code = owner.code
-        extent, self.given = group.domain[0], group
+        extent = group.domain[0]
         group = collapsed(group) if isinstance(group, LoopNest) else group
         self.domain = group.domain
         self.steps: Sequence[Step] = group.body
@@ -126,10 +107,9 @@ class Nest:
         # Where loops end whose ends are data, as names in the code; and the active lanes of the point being emitted, if these are data.
         self.stops: dict[int, str] = {}
         self.active: Value | None = None
-        if isinstance(group, LoopNest) and any(group.stops):
-            for level, (stop, scale) in enumerate(zip(group.stops, group.scales)):
-                if stop:
-                    self.stops[level] = end_of(owner, stop, self.domain[level] // scale, scale).ref
+        for level, ended in enumerate(self.domain):
+            if isinstance(ended, Extent):
+                self.stops[level] = end_of(owner, ended.ends, ended // ended.scale, ended.scale).ref
         self.vectors = self._vectors(group)
         self.accumulators = Accumulators(self)
         self.resident: dict[tuple[Access, int], Value] = {}
@@ -181,11 +161,8 @@ class Nest:
         self._loop(0)
 
     def end(self) -> None:
-        """After the loops: deliver the accumulated values, and fill arrays beyond the ends of loops."""
+        """After the loops: deliver the accumulated values."""
         self.accumulators.finish_level(0)
-        if isinstance(self.given, LoopNest):
-            for filled in self.given.fills:
-                fill_from(self.owner, filled, end_of(self.owner, self.given.stops[filled.level], self.given.domain[filled.level]))
 
     # Loops
 
@@ -408,12 +385,20 @@ class Nest:
                 address = self.lane_address(step.write, index)
                 stride = step.write.strides[-1]
                 old = self.owner.load_lanes(address, stride, self.accumulators.kind(step), self.width, active)
-                self.owner.store_lanes(address, stride, self.accumulators.update(step, operands, old), active)
+                self._store(step, address, self.accumulators.update(step, operands, old), active)
             else:
                 value = self.value(step, operands)
                 at_point[step.write.storage] = value
                 if self.owner.storages[step.write.storage].in_memory:
-                    self.owner.store_lanes(self.lane_address(step.write, index), step.write.strides[-1], value, active)
+                    self._store(step, self.lane_address(step.write, index), value, active)
+
+    def _store(self, step: Step, address: str, value: Value, active: int) -> None:
+        """Store lanes; of an array that is filled before, those that do not count stay as they are."""
+        stride = step.write.strides[-1]
+        if self.active is not None and self.owner.is_assembled(step.write.storage):
+            old = self.owner.load_lanes(address, stride, value.kind, self.width, active)
+            value = select(self.active, value, old)
+        self.owner.store_lanes(address, stride, value, active)
 
     def value(self, step: Step, operands: list[Value]) -> Value:
         if step.expression == "r0" and not step.parameters:
@@ -446,7 +431,10 @@ class Nest:
         if known is None:
             storage = self.owner.storages[read.storage]
             address = self.lane_address(read, index)
-            known = self.owner.load_lanes(address, read.strides[-1], storage.kind, self.width, active)
+            if self.active is not None and storage.home == "input" and storage.position in self.owner.short:
+                known = self.owner.load_active(address, read.strides[-1], storage.kind, self.width, self.active)
+            else:
+                known = self.owner.load_lanes(address, read.strides[-1], storage.kind, self.width, active)
             if self.active is not None:
                 known = select(self.active, known, constant(self.code, 1, storage.kind, self.width))
             loaded[read] = known

@@ -21,15 +21,18 @@ from .program import Access
 # Storages of integers, each with a number added; the end is the largest sum.
 Ends: TypeAlias = frozenset[tuple[int, int]]
 
+NO_ENDS: Ends = frozenset()
+
 # An axis of a storage: the entries between neighbours along it, and its extent.
 Axis: TypeAlias = tuple[int, int]
 
 
 class Beyond(NamedTuple):
-    """The value of all entries from `ends` on; of all entries if there are none."""
+    """The value of all entries from `ends` on; of all entries if there are none. `before`: of all others, if it is one value."""
 
     ends: Ends
     value: Any
+    before: Any = None
 
 
 class Range(NamedTuple):
@@ -52,7 +55,14 @@ class IsNegative(NamedTuple):
     integer: Integer
 
 
-Known: TypeAlias = Beyond | Range | Integer | IsNegative | None
+class Carry(NamedTuple):
+    """A loop's carry, as it was before the iteration, from `ends` on."""
+
+    ends: Ends
+    number: int
+
+
+Known: TypeAlias = Beyond | Range | Integer | IsNegative | Carry | None
 
 
 def shifted(ends: Ends, by: int) -> Ends:
@@ -83,30 +93,6 @@ def evaluated(expression: str, reads: Mapping[str, Known]) -> Known:
     return _evaluated(_parsed(expression), reads)
 
 
-def unused(expression: str, reads: Mapping[str, Known]) -> tuple[frozenset[str], Ends]:
-    """The reads that are not selected beyond some ends."""
-    used, ends = set[str](), set[tuple[int, int]]()
-
-    def visit(node: ast.expr) -> None:
-        if isinstance(node, ast.Name):
-            used.add(node.id)
-            return
-        if isinstance(node, ast.Call) and _name(node) in _SELECTS:
-            condition = _evaluated(node.args[0], reads)
-            if isinstance(condition, Beyond):
-                ends.update(condition.ends)
-                visit(node.args[1 if condition.value else 2])
-                # Where the condition comes from is read at all entries.
-                visit(node.args[0])
-                return
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr) and not (isinstance(node, ast.Call) and child is node.func):
-                visit(child)
-
-    visit(_parsed(expression))
-    return frozenset(reads) - used, frozenset(ends)
-
-
 @cache
 def _parsed(expression: str) -> ast.expr:
     return ast.parse(expression, mode="eval").body
@@ -117,7 +103,6 @@ def _name(node: ast.Call) -> str:
 
 
 _SELECTS = ("select", "select_by_jump")
-_NOTHING: Ends = frozenset()
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
@@ -126,21 +111,22 @@ _BINARY: dict[type, Callable[[Any, Any], Any]] = {
 _COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
 }  # fmt: skip
-# With one such operand, the result is that operand.
+# With one such operand, the result is the other one; or that operand itself.
+_NEUTRAL = {ast.Add: 0, ast.Sub: 0, ast.BitAnd: True, ast.BitOr: False}
 _ABSORBING = {ast.Mult: 0, ast.BitAnd: False, ast.BitOr: True, ast.Div: 0}
 
 
 def _evaluated(node: ast.expr, reads: Mapping[str, Known]) -> Known:
     match node:
         case ast.Constant(value):
-            return Beyond(_NOTHING, _number(value))
+            return Beyond(NO_ENDS, _number(value))
         case ast.Name(name):
             return reads.get(name)
         case ast.UnaryOp(op, operand):
             known = _evaluated(operand, reads)
             if not isinstance(known, Beyond):
                 return None
-            return known._replace(value=~known.value if isinstance(op, ast.Invert) else -known.value)
+            return Beyond(known.ends, ~known.value if isinstance(op, ast.Invert) else -known.value)
         case ast.BinOp(left, op, right):
             return _combined(type(op), _evaluated(left, reads), _evaluated(right, reads))
         case ast.Compare(left, [op], [right]):
@@ -154,11 +140,15 @@ def _combined(op: type, a: Known, b: Known) -> Known:
     if op in _ABSORBING:
         for known in (a,) if op is ast.Div else (a, b):
             if isinstance(known, Beyond) and known.value == _ABSORBING[op]:
-                return known
+                return Beyond(known.ends, known.value)
     if isinstance(b, Integer) and op is ast.Add:
         a, b = b, a
     if isinstance(a, Integer) and op in (ast.Add, ast.Sub):
         return _sum(a, b, 1 if op is ast.Add else -1)
+    for one, other in ((a, b), (b, a)):
+        is_right = op is not ast.Sub or other is b
+        if isinstance(one, Carry) and isinstance(other, Beyond) and op in _NEUTRAL and other.value == _NEUTRAL[op] and is_right:
+            return one._replace(ends=one.ends | other.ends)
     if isinstance(a, Beyond) and isinstance(b, Beyond) and op in _BINARY:
         return Beyond(a.ends | b.ends, _BINARY[op](a.value, b.value))
     return None
@@ -186,15 +176,15 @@ def _called(name: str, given: list[Known]) -> Known:
             return condition.integer._replace(is_clipped=True)
         if isinstance(condition, Beyond):
             chosen = a if condition.value else b
-            return Beyond(condition.ends | chosen.ends, chosen.value) if isinstance(chosen, Beyond) else None
-        if isinstance(a, Beyond) and isinstance(b, Beyond) and a.value == b.value:
-            return Beyond(a.ends | b.ends, a.value)
+            return type(chosen)(condition.ends | chosen.ends, chosen[1]) if isinstance(chosen, (Beyond, Carry)) else None
+        if isinstance(a, (Beyond, Carry)) and isinstance(b, (Beyond, Carry)) and a[1] == b[1] and type(a) is type(b):
+            return type(a)(a.ends | b.ends, a[1])
         return None
     if name == "exists":
         place, length = given
         # Clipped or not: no place is negative.
         is_end = isinstance(place, Range) and place.first >= 0 and isinstance(length, Integer)
-        return Beyond(frozenset({(length.storage, length.added - place.first)}), np.bool_(False)) if is_end else None
+        return Beyond(frozenset({(length.storage, length.added - place.first)}), np.bool_(False), np.bool_(True)) if is_end else None
     if name == "zero_where_discarded":
         return given[0] if isinstance(given[0], Beyond) and given[0].value == 0 else None
     if name == "fma":
@@ -202,7 +192,7 @@ def _called(name: str, given: list[Known]) -> Known:
     values = [known for known in given if isinstance(known, Beyond)]
     if name in PYTHON_FUNCTIONS and len(values) == len(given):
         with np.errstate(all="ignore"):
-            return Beyond(_NOTHING.union(*(known.ends for known in values)), PYTHON_FUNCTIONS[name](*(known.value for known in values)))
+            return Beyond(NO_ENDS.union(*(known.ends for known in values)), PYTHON_FUNCTIONS[name](*(known.value for known in values)))
     return None
 
 

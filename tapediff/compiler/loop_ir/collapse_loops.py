@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .program import Access, Literal, LoopNest, Step
+from .program import Access, Extent, Literal, LoopNest, Step
 
 # Entries per vector of an innermost loop, in SIMD lanes.
 LANES = 8
@@ -16,7 +16,6 @@ def collapsed(group: LoopNest) -> LoopNest:
     A reduction loop is collapsed only if its rows fill all lanes, which keeps the order of accumulation.
     """
     domain, steps = list(group.domain), list(group.body)
-    stops, scales = list(group.stops), [1] * len(group.stops)
     k = len(domain) - 2
     while k >= 0:
         inner = domain[k + 1]
@@ -25,14 +24,12 @@ def collapsed(group: LoopNest) -> LoopNest:
         reduced = any(s.combine is not None and s.write.strides[k] == 0 and s.write.strides[k + 1] == 0 for s in steps)
         scattered = any(s.write.index_read >= 0 for s in steps)
         # A loop with an end of its own is not part of another one.
-        ends = bool(stops) and bool(stops[k + 1])
-        if even and not scattered and not ends and not (reduced and inner % LANES):
-            domain[k : k + 2] = [domain[k] * inner]
-            if stops:
-                stops[k : k + 2], scales[k : k + 2] = [stops[k]], [inner]
+        if even and not scattered and not isinstance(inner, Extent) and not (reduced and inner % LANES):
+            outer = domain[k]
+            domain[k : k + 2] = [Extent(outer * inner, outer.ends, inner) if isinstance(outer, Extent) else outer * inner]
             steps = [_without_dimension(s, k, tuple(domain)) for s in steps]
         k -= 1
-    return LoopNest(tuple(domain), tuple(steps), tuple(stops), group.fills, tuple(scales))
+    return LoopNest(tuple(domain), tuple(steps))
 
 
 def _without_dimension(step: Step, k: int, domain: tuple[int, ...]) -> Step:

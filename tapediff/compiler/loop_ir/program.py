@@ -90,6 +90,35 @@ class Literal:
     kind: str
 
 
+class Extent(int):
+    """The extent of a loop that ends earlier: at the largest sum of an integer, in a storage of the caller's, and a number.
+
+    Attributes:
+        ends: the storages and the numbers.
+        scale: how many iterations there are for each one of these, if it is several loops in one.
+    """
+
+    ends: frozenset[tuple[int, int]]
+    scale: int
+
+    def __new__(cls, value: int, ends: frozenset[tuple[int, int]], scale: int = 1) -> Extent:
+        made = super().__new__(cls, value)
+        made.ends, made.scale = ends, scale
+        return made
+
+    def __getnewargs__(self) -> tuple[int, frozenset[tuple[int, int]], int]:
+        return int(self), self.ends, self.scale
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Extent) and int(self) == int(other) and (self.ends, self.scale) == (other.ends, other.scale)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((int(self), self.ends, self.scale))
+
+
 # Numbers that an expression names in addition to its reads.
 Parameters: TypeAlias = tuple[tuple[str, Param], ...]
 
@@ -100,7 +129,7 @@ class Step:
     """One assignment at every point of its domain.
 
     Attributes:
-        domain: loop extents, outermost first; none is 1.
+        domain: loop extents, outermost first; none is 1. An Extent is a loop that ends where the data end.
         expression: over the names r0, r1, ... of the reads and the names in `parameters`.
         combine: None to assign, else the reduction of values at the same address.
         is_scan: store the running total at every point (a cumulative sum along the last loop).
@@ -209,6 +238,7 @@ class Invoke:
         scratch: the storage of a while loop's condition; -1 for none.
         in_place: the carries with one entry, which all iterations read and write.
         kept: the carries with an entry for each iteration.
+        stop: the ends of an Extent; the iterations beyond leave all carries as they are. Without any, all run.
     """
 
     op: Primitive
@@ -221,6 +251,7 @@ class Invoke:
     site: Site | None = None
     in_place: tuple[int, ...] = ()
     kept: tuple[int, ...] = ()
+    stop: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def body(self) -> tuple[Invoke]:
@@ -254,30 +285,11 @@ class Straight:
 
 
 @dataclass(frozen=True, slots=True)
-class Fill:
-    """The number that all entries of a storage have beyond the end of a loop; `stride` entries for each of its iterations."""
-
-    storage: int
-    stride: int
-    level: int
-    value: Literal
-
-
-@dataclass(frozen=True, slots=True)
 class LoopNest:
-    """One nest of loops. Extents of `domain` are at least 1; a step's own extent of the last loop may be a little smaller.
-
-    Attributes:
-        stops: for each loop, integers in storages, each with a number that is added: it ends at the largest sum, if there are any.
-        fills: what is stored after the loops.
-        scales: the iterations of each loop for each one of `stops`, if it is collapsed.
-    """
+    """One nest of loops. Extents of `domain` are at least 1; a step's own extent of the last loop may be a little smaller."""
 
     domain: tuple[int, ...]
     body: tuple[Step, ...]
-    stops: tuple[frozenset[tuple[int, int]], ...] = ()
-    fills: tuple[Fill, ...] = ()
-    scales: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,6 +416,7 @@ class Program:
         before: the number of groups that run once, before the iterations of a loop kernel.
         slots_at: byte offset of the interpreter's values in the workspace.
         threads: the most threads that may share a loop; 0 if no loop is cut into bands.
+        short: inputs of which no more rows are read than exist, each with the input that says how many.
     """
 
     name: str
@@ -417,6 +430,7 @@ class Program:
     before: int = 0
     slots_at: int = 0
     threads: int = 0
+    short: frozenset[tuple[int, int]] = frozenset()
 
     def assembled(self) -> frozenset[int]:
         return assembled(self.groups)

@@ -5,7 +5,7 @@ last entry is repeated, gives the kernel the sizes too, and copies the first ent
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from ....recording.arguments.size_arguments import COUNTS, MULTIPLIER
 from ...llvm.builder import VOID, Function, external, module_text
 from ...llvm.c_library import ALIGNED_ALLOC, FREE
 from ...llvm.memory import Array, Struct
-from ...llvm.values import F64, I1, I64, NULL, PTR, Value, convert, least, select
+from ...llvm.values import F64, I1, I8, I64, NULL, PTR, Value, convert, least, select
 from ..python_api import FLOAT_FROM_DOUBLE, LONG_FROM_LONG, MOST_ARGUMENTS, Reader, of_size
 from ..status import MOST_COMPARED, OVERLAP
 from . import python_entry as entry
@@ -30,7 +30,8 @@ from .watch import VECTORCALL
 SIZED = entry.ENTRY_STATE.followed_by(sizes=I64, arguments=I64, room=I64, counts=PTR, fallback=PTR)
 # The least and the largest value that are taken; calls of which no size is larger than `smaller` are refused.
 RANGE_WORDS = 3
-MOST_SIZES = 64
+# Copies up to this size are on the stack.
+ROOM_ON_STACK = 1 << 15
 
 COPY = external("llvm.memcpy.p0.p0.i64", VOID, PTR, PTR, I64, I1)
 
@@ -58,23 +59,43 @@ class SizedCall(NamedTuple):
     fallback: Callable[..., Operand]
 
 
-def sized_builtin(call: int, sized: SizedCall, keeps: object) -> Callable[..., Operand]:
+class SizedBuiltin:
     """A builtin of inputs and of arrays for the outputs, as python_entry's; a failure returns an int.
+
+    Attributes:
+        function: the builtin.
 
     Args:
         call: the address of an address_call.CALL.
         keeps: an object to keep alive.
     """
-    state = entry.state_words(AS_KERNEL.address, call, [], [], returns_value=sized.returns_value)
-    state[entry.ENTRY_STATE.word("inputs")], state[entry.ENTRY_STATE.word("outputs")] = len(sized.inputs), len(sized.written)
-    words, room = list[int](), 0
-    for k, (type_, shape) in enumerate(zip([*sized.inputs, *sized.written], sized.shapes, strict=True)):
-        specification = entry.specification(type_, k >= len(sized.inputs))
-        specification[entry.SPECIFICATION.word("stride")] = np.dtype(type_.dtype).itemsize
-        words += [*specification[: len(entry.SPECIFICATION.words())], *shape, *type_.shape]
-        room += _rounded(specification[entry.SPECIFICATION.word("bytes")]) if shape != type_.shape else 0
-    state += [len(sized.ranges), sized.arguments, room, sized.counts.ctypes.data, id(sized.fallback), *chain(*sized.ranges), *words]
-    return entry.builtin_of(_ENTRIES, entry.words(state, (sized, keeps)))
+
+    def __init__(self, call: int, sized: SizedCall, keeps: object) -> None:
+        state = entry.state_words(AS_KERNEL.address, call, [], [], returns_value=sized.returns_value)
+        state[entry.ENTRY_STATE.word("inputs")], state[entry.ENTRY_STATE.word("outputs")] = len(sized.inputs), len(sized.written)
+        self._shapes, self._types, words = sized.shapes, [*sized.inputs, *sized.written], list[int]()
+        # Where the state has the extents of the copies.
+        self._places = list[int]()
+        first = len(SIZED.words()) + RANGE_WORDS * len(sized.ranges)
+        for k, (type_, shape) in enumerate(zip(self._types, sized.shapes, strict=True)):
+            specification = entry.specification(type_, k >= len(sized.inputs))
+            specification[entry.SPECIFICATION.word("stride")] = np.dtype(type_.dtype).itemsize
+            words += [*specification[: len(entry.SPECIFICATION.words())], *shape]
+            self._places.append(first + len(words))
+            words += type_.shape
+        state += [len(sized.ranges), sized.arguments, 0, sized.counts.ctypes.data, id(sized.fallback), *chain(*sized.ranges), *words]
+        self._state = entry.words(state, (sized, keeps))
+        self.leave_in_place(())
+        self.function = entry.builtin_of(_ENTRIES, self._state)
+
+    def leave_in_place(self, inputs: Collection[int]) -> None:
+        """Do not copy these inputs, nor arrays of one size: no kernel reads more of them than there is."""
+        room = 0
+        for k, (place, type_, shape) in enumerate(zip(self._places, self._types, self._shapes)):
+            extents = shape if k in inputs else type_.shape
+            self._state[place : place + len(extents)] = extents
+            room += _rounded(type_.size * np.dtype(type_.dtype).itemsize) if extents != shape else 0
+        self._state[SIZED.word("room")] = room
 
 
 def _rounded(size: int) -> int:
@@ -137,7 +158,7 @@ def _text(name: str, reader: Reader) -> str:
     inputs, returns_value, number, arguments = state["inputs"], state["returns_value"], state["sizes"], state["arguments"]
     ranges, value, report, total = Array(state.behind(), I64), f.variable(F64, 0.0), f.struct(entry.REPORT), inputs + state["outputs"]
     specifications = ranges.address(number * RANGE_WORDS)
-    sizes, own = f.array(I64, MOST_SIZES), f.array(I64, MOST_ARGUMENTS + 1)
+    sizes, own = f.array(I64, MOST_ARGUMENTS), f.array(I64, MOST_ARGUMENTS + 1)
     given, ends = f.array(I64, MOST_ARGUMENTS + 1), f.array(I64, MOST_ARGUMENTS + 1)
     refused, overlap = f.exit(), f.exit()
     report["room"], report["outcome"] = 0, math.nan
@@ -179,8 +200,9 @@ def _text(name: str, reader: Reader) -> str:
     each(note_end)
     outputs = state["outputs"]
     entry.leave_if_shared(overlap, given, ends, inputs, total, select(outputs > MOST_COMPARED, inputs, total))
-    room, block = state["room"], f.variable(PTR, NULL)
-    with f.if_(room != 0):
+    room, block = state["room"], f.variable(PTR, f.array(I8, ROOM_ON_STACK).start)
+    is_large = room > ROOM_ON_STACK
+    with f.if_(is_large):
         block.value = f.call(ALIGNED_ALLOC, 64, room)
         refused.leave_if(block.value.is_null())
     free = f.variable(PTR, block.value)
@@ -193,7 +215,7 @@ def _text(name: str, reader: Reader) -> str:
         def body(k: Value, wanted: Struct, extents: Value, largest: Value) -> None:
             same = f.variable(I1, True)
             with f.loop(0, wanted["ndim"]) as d:
-                with f.if_(Array(extents, I64)[d] < 0):
+                with f.if_(Array(extents, I64)[d] != Array(largest, I64)[d]):
                     same.value = False
             own[place(k)] = given[k]
             with f.if_(~same.value):
@@ -223,7 +245,7 @@ def _text(name: str, reader: Reader) -> str:
     with f.if_(status == 0):
         free.value = block.value
         each(copies(write))
-    with f.if_(room != 0):
+    with f.if_(is_large):
         f.call(FREE, block.value)
     with f.if_(status == 0):
         f.return_(f.call(FLOAT_FROM_DOUBLE, value.value))

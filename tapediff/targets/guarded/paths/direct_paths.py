@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from weakref import WeakValueDictionary
 
 from ....ir.instruction import Tree
+from ....ir.pytree import ARRAY
 from ...compiled_tape import Key
 from ...evaluate.call_code import call_under_guard
 from ...evaluate.direct_calls import DirectKernel, NoForm
@@ -18,7 +19,7 @@ from ..policy import Policy
 from ..staleness import StalenessCheck
 from ..tape_cache import TapeCache
 from ..variant import Variant
-from .sized_calls import sized
+from .sized_calls import reads_what_exists, sized
 from .under_guard import CallsUnderGuard, DirectRun
 
 
@@ -69,6 +70,18 @@ class DirectPaths:
             return self._run(call, variant, key).run
         under, guard = self._under_guard(call, variant, key), self._function.guard
         return call_under_guard(under, guard, for_guard, len(call.args), outputs=0 if key is None else 1)
+
+    def fast_call_of_sizes(self, call: KeyedCall, variant: Variant) -> Callable[..., Tree] | None:
+        """The same for calls with other sizes; None where the gradient is of a size, or a tape of their own would be faster."""
+        if self._function.guard is not None or call.differentiates_sizes or len(call.bound.static) > 1 or variant.constants:
+            return None
+        try:
+            found = self.kernel(call, variant, (0,))
+        except NoForm:
+            return None
+        paths = self._run(call, variant, (0,)).paths
+        is_plain = paths is not None and all(form == ARRAY for form in found.forms)
+        return found.run if is_plain and reads_what_exists(call, paths) else None
 
     def _run(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> DirectRun:
         """The kernels of one operator, for calls of this kind; `alone`: of this tape only."""

@@ -11,12 +11,16 @@ import numpy as np
 from ....compiler.runtime.call_frame import widened
 from ....compiler.runtime.status import REFUSED
 from ....ir.instruction import FLOAT64, FLOAT_SCALAR, INT64, Tree
-from ....recording.arguments.size_arguments import Extents, SizeArguments, SizesOfCalls, grown
+from ....recording.arguments.size_arguments import NEVER, Extents, SizeArguments, SizesOfCalls, grown
 from ...evaluate.direct_calls import DirectKernel, NoForm
 from ..keyed_call import KeyedCall
 
 if TYPE_CHECKING:
     from ...native.paths import PathsCall
+
+
+# Calls with more sizes go through Python.
+MOST_SIZES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +92,12 @@ def sized(
         raise NoForm
     alike = {k: number for k, _, number in longer}
     run = SizedRun(found.run, extents, sizes.calls_like(plain), len(plain.inputs), kinds, len(types), longer)
-    if paths is not None:
-        run = refusing(_natively(paths, call, run, alike))
-    return found._replace(run=run, alike=alike)
+    if paths is None or len(extents.largest) > MOST_SIZES:
+        return found._replace(run=run, alike=alike)
+    key = tuple(alike.items())
+    if key not in paths.sized:
+        paths.sized.setdefault(key, refusing(_natively(paths, call, run, alike)))
+    return found._replace(run=paths.sized[key], alike=alike)
 
 
 def _natively(paths: PathsCall, call: KeyedCall, run: SizedRun, alike: Mapping[int, int]) -> Callable[..., Tree]:
@@ -101,14 +108,12 @@ def _natively(paths: PathsCall, call: KeyedCall, run: SizedRun, alike: Mapping[i
         alike: by the number of an output that is cut, the number of the input whose shape it has.
     """
     # Imported with the first kernel, so that `import tapediff` stays fast.
-    from ....compiler.runtime.entries.sized_entry import MOST_SIZES, SizedCall, sized_builtin
+    from ....compiler.runtime.entries.sized_entry import SizedBuiltin, SizedCall
     from ....compiler.runtime.python_api import of_size
 
     plain, extents = call.bound.plain, call.extents
     assert plain is not None
     assert extents is not None
-    if len(extents.largest) > MOST_SIZES:
-        return run
     count, types, outputs = len(plain.inputs), list(map(widened, paths.inputs)), list(map(widened, paths.outputs))
     returns_value = bool(outputs) and outputs[0] == FLOAT_SCALAR
     inputs, written = [*types[:count], *types[count + len(extents.largest) :]], outputs[returns_value:]
@@ -118,7 +123,33 @@ def _natively(paths: PathsCall, call: KeyedCall, run: SizedRun, alike: Mapping[i
     shapes += [shapes[alike[k]] if k in alike else [*type_.shape] for k, type_ in enumerate(written)]
     ranges = run.sizes.ranges(extents)
     sized = SizedCall(inputs, written, count, returns_value, list(map(tuple, shapes)), ranges, run.sizes.called, run)
-    return sized_builtin(paths.address, sized, paths)
+    builtin = SizedBuiltin(paths.address, sized, paths)
+
+    def tell() -> None:
+        builtin.leave_in_place(_short(call, paths))
+        if reads_what_exists(call, paths):
+            # A tape of its own would hardly be faster.
+            run.sizes.called[0] = NEVER
+
+    tell()
+    paths.told.append(tell)
+    return builtin.function
+
+
+def _short(call: KeyedCall, paths: PathsCall) -> list[int]:
+    """The inputs of which kernels read no more than there is."""
+    plain, extents = call.bound.plain, call.extents
+    assert plain is not None
+    assert extents is not None
+    rows = {number: (axis, len(plain.inputs) + size) for number, axis, size in extents.axes}
+    several = [number for number, _, _ in extents.axes]
+    return [k for k, size in paths.short() if several.count(k) == 1 and rows.get(k) == (0, size)]
+
+
+def reads_what_exists(call: KeyedCall, paths: PathsCall) -> bool:
+    """True if kernels end where the data end, as they read no more of any array."""
+    assert call.extents is not None
+    return {number for number, _, _ in call.extents.axes} == {*_short(call, paths)}
 
 
 def cut(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,11 +107,70 @@ def test_refused_calls_reach_python() -> None:
 
 
 def test_native_calls_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A size that comes often gets a tape of its own, though Python does not see its calls."""
+    """A size that comes often gets a tape of its own, though Python does not see its calls; not where loops end with the data."""
     monkeypatch.setattr(size_arguments, "OFTEN", 20)
     monkeypatch.setattr(size_arguments, "MOST_OWN", 2)
-    tape, x = td.GuardedTape(lambda x: np.sum(x**3)), np.linspace(1, 2, 90)
-    for n in (90, 80, *[70] * 30, *[60] * 30):
-        np.testing.assert_allclose(td.gradient(tape, x[:n]), 3 * x[:n] ** 2)
-    assert [str(v.reason.called_with) for v in tape._cache.all()].count("float64[70]") == 1
-    assert tape.stats.recordings == 3
+    t, x = np.array([0.3, 0.2]), np.linspace(1, 9, 90)
+    factor = lambda t, x: np.linalg.slogdet(np.exp(-t[0] * np.subtract.outer(x, x) ** 2) + t[1] * np.eye(len(x)))[1]
+    for f, has_own in ((factor, True), (lambda t, x: np.sum(np.exp(x * t[0])) * t[1], False)):
+        tape = td.GuardedTape(f)
+        expected = {n: td.gradient(f, t, x[:n]) for n in (90, 80, 70, 60)}
+        for n in (90, 80, *[70] * 30, *[60] * 30):
+            np.testing.assert_allclose(td.gradient(tape, t, x[:n]), expected[n], rtol=1e-9)
+        assert any("float64[70]" in str(v.reason.called_with) for v in tape._cache.all()) == has_own
+        assert tape.stats.recordings == 2 + has_own
+
+
+READS_NOTHING_BEYOND = """
+import ctypes, mmap
+import numpy as np
+import tapediff as td
+
+page, libc = mmap.PAGESIZE, ctypes.CDLL(None, use_errno=True)
+area = mmap.mmap(-1, 3 * page)
+address = ctypes.addressof(ctypes.c_char.from_buffer(area))
+assert libc.mprotect(ctypes.c_void_p(address + 2 * page), ctypes.c_size_t(page), 0) == 0
+
+def at_end(array):
+    "A copy whose last byte is the last one that may be read."
+    made = np.frombuffer(area, array.dtype, array.size, 2 * page - array.nbytes).reshape(array.shape)
+    made[...] = array
+    return made
+
+def garch(t, r):
+    w, a, b = np.exp(t)
+    s, total = w, 0.0
+    for v in r:
+        total = total + np.log(s) + v**2 / s
+        s = w + a * v**2 + b * s
+    return total
+
+t, rng = np.array([0.3, -0.2, 0.1]), np.random.default_rng(0)
+programs = {
+    "rows": (lambda t, x: np.sum(np.tanh(x @ t)), lambda n: rng.normal(size=(n, 3))),
+    "column": (lambda t, x: np.sum(np.exp(t[0] * x[:, 1])) + np.sum(x[:, 2] * t[1]), lambda n: rng.normal(size=(n, 3))),
+    "garch": (garch, lambda n: rng.normal(size=n)),
+    "masks": (lambda t, x: np.sum(np.where(x, t[0], t[1] ** 2)), lambda n: rng.random(n) < 0.5),
+    "ints": (lambda t, x: np.sum(t[x] ** 2), lambda n: rng.integers(0, 3, n)),
+    "differences": (lambda t, x: np.sum(np.diff(x) ** 2 * t[0]) + np.sum(x[2:] * x[:-2]) * t[1], lambda n: rng.normal(size=n)),
+}
+for name, (f, data) in programs.items():
+    tape = td.GuardedTape(f)
+    for n in (80, 90, 85):
+        td.gradient(tape, t, data(n))
+    for n in range(3, 90):
+        x = at_end(data(n))
+        np.testing.assert_allclose(td.gradient(tape, t, x), td.gradient(f, t, np.array(x)), rtol=1e-9, atol=1e-12)
+        assert tape.stats.recordings <= 4, (name, n, tape.explain())
+        del x
+print("done")
+"""
+
+
+@pytest.mark.skipif(not hasattr(mmap, "PROT_READ"), reason="mprotect is POSIX")
+def test_kernels_read_nothing_beyond_arrays_that_are_not_copied(tmp_path: Path) -> None:
+    """In a process of its own, whose next page may not be read."""
+    script = tmp_path / "reads.py"
+    script.write_text(READS_NOTHING_BEYOND)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.stdout == "done\n", done.stderr[-2000:]
