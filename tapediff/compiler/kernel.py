@@ -35,6 +35,8 @@ from .runtime.workspaces import aligned_bytes, free_workspaces
 
 # Kernels that do less work than this keep the GIL: releasing and taking it costs 0.05 µs, and more if other threads want it.
 SHORT_WORK = 20_000
+# Likewise of loops that end where the data end, mostly earlier.
+SHORT_WORK_UP_TO_AN_END = 200_000
 
 # The assumed work of one iteration of a callee.
 CALL_WORK = 200
@@ -66,7 +68,7 @@ class Kernel:
         self.returns_value = bool(tape.outputs) and self.output_types[0] == FLOAT_SCALAR
         words = entry.state_words(
             self.address, self._constants.ctypes.data, self.input_types, self.written_types, returns_value=self.returns_value,
-            releases_gil=self._work() > SHORT_WORK,
+            releases_gil=self._work() > (SHORT_WORK_UP_TO_AN_END if self.program.short else SHORT_WORK),
         )  # fmt: skip
         self.state = np.array(words, np.int64)
         self.call = entry.callable_for(self.state) if self._fits_entry() else self._call_by_address

@@ -90,6 +90,8 @@ def axis_of(access: Access, domain: tuple[int, ...], level: int, size: int) -> t
 
 def evaluated(expression: str, reads: Mapping[str, Known]) -> Known:
     """What is known of a step's value, by what is known of its reads."""
+    if reads and not any(reads.values()):
+        return None  # as for most steps
     return _evaluated(_parsed(expression), reads)
 
 

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import DynamicArrayType, ValueType
+from ...ir.instruction import BOOL, DynamicArrayType, ValueType
 from ...ops.control.calls import LOOP
 from ...ops.control.loop_forms import LoopForm
 from .beyond import NO_ENDS, Axis, Beyond, Ends, Integer, IsNegative, Known, Range, axis_of, evaluated, shifted
 from .dependencies import is_same_point, read_by, written_by
-from .idle_iterations import Idle, idle_iterations
+from .idle_iterations import Idle, idle_iterations, with_constants
 from .program import Access, Extent, Invoke, Item, Literal, Step, Storage, neutral
 from .views import contiguous
 
@@ -119,7 +119,7 @@ class _Values:
         callee, form = invoke.params
         sizes = list(map(_size, callee.in_types))
         streams = {k: self.of_stream(invoke.operands[form.leading + k], sizes[k]) for k in streams_of(form)}
-        first = {k: self._repeated(invoke.operands[form.leading + k], sizes[k]) for k in range(form.carries)}
+        first = {k: self.repeated(invoke.operands[form.leading + k], sizes[k]) for k in range(form.carries)}
         idle = idle_iterations(callee, form, streams, first)
         if idle is None:
             return
@@ -143,7 +143,7 @@ class _Values:
         known = None if found is None else self.by_axis.get(place[0], {}).get(found[0])
         return None if known is None or found is None else known._replace(ends=shifted(known.ends, -found[1]))
 
-    def _repeated(self, place: tuple[int, int], size: int) -> Known:
+    def repeated(self, place: tuple[int, int], size: int) -> Known:
         """The only number in a constant."""
         item = self.storages[place[0]]
         if item.home != "constant" or not size:
@@ -322,6 +322,8 @@ def without_masks(steps: Sequence[Item], values: _Values) -> list[Item]:
             value = _value(step)
             if value is not None and step.write.storage not in values.several and not step.is_disjoint_part:
                 known[step.write.storage] = _Written(step, value)
+        elif isinstance(step, Invoke) and step.stop:
+            step = _without_mask(step, values)
         found.append(step)
     used = {s.number for s in values.storages if s.home == "output"}
     left = list[Item]()
@@ -331,6 +333,22 @@ def without_masks(steps: Sequence[Item], values: _Values) -> list[Item]:
         used.update(read_by(step))
         left.append(step)
     return left[::-1]
+
+
+def _without_mask(invoke: Invoke, values: _Values) -> Invoke:
+    """A loop of a callee whose masks are True up to its end, and whose other carries of one value are constants."""
+    callee, form = invoke.params
+    known = dict[int, bool]()
+    for k in streams_of(form):
+        mask = values.of_stream(invoke.operands[form.leading + k], _size(callee.in_types[k]))
+        if isinstance(mask, Beyond) and mask.before is not None and mask.ends == invoke.stop:
+            known[k] = bool(mask.before)
+        elif isinstance(mask, Beyond) and not mask.ends and isinstance(mask.value, (bool, np.bool_)):
+            known[k] = bool(mask.value)
+    first = {k: values.repeated(invoke.operands[form.leading + k], _size(callee.in_types[k])) for k in range(form.carries)}
+    idle = idle_iterations(callee, form, {}, first)
+    known |= {k: bool(one.value) for k, one in (idle.carries.items() if idle else ()) if callee.in_types[k].dtype == BOOL}
+    return replace(invoke, params=(with_constants(callee, known), form)) if known else invoke
 
 
 def _read(read: Access | Literal, step: Step, values: _Values, known: dict[int, _Written]) -> Access | Literal:

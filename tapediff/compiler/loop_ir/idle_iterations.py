@@ -6,17 +6,20 @@ The callee's tape is evaluated with what is known of its streams beyond an end: 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, GUARD, INPUT, Instruction
+from ...ir.instruction import BOOL, CONSTANT, GUARD, INPUT, Instruction
+from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
 from ...ops.arrays.indexing import ASSEMBLE
 from ...ops.arrays.reductions import SUM
 from ...ops.control.callee import Callee
 from ...ops.control.loop_forms import LoopForm
+from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR, SELECT
 from ...ops.matrices.products import MATMUL
 from .beyond import NO_ENDS, Beyond, Carry, Ends, Known, evaluated
 
@@ -85,3 +88,36 @@ def _value(instruction: Instruction, known: list[Known], inputs: Mapping[int, Kn
     if (is_copy and is_one) or (op is SUM and zeros):
         return values[0]._replace(ends=NO_ENDS.union(*(one.ends for one in values)))
     return zeros[0] if op is MATMUL and zeros else None
+
+
+def with_constants(callee: Callee, values: Mapping[int, bool]) -> Callee:
+    """A callee with the same inputs, some of which have one value in all iterations: what they select is selected."""
+    tape = callee.only_tape()
+    assert tape is not None, "it has been evaluated"
+    return callee.once(("constants", *sorted(values.items())), lambda: callee.fixed(_selected(tape, values)))
+
+
+def _selected(tape: Tape, values: Mapping[int, bool]) -> Tape:
+    made, known, inputs = Rewriter(tape), dict[int, np.ndarray](), dict[int, int]()
+    for old, instruction in enumerate(tape.instructions):
+        op, given, type_ = instruction.op, instruction.inputs, instruction.type
+        new = made.copy(old)
+        if op is INPUT:
+            inputs[old] = new
+            if instruction.params[0] in values:
+                known[old] = np.full(type_.shape, values[instruction.params[0]])
+        elif op is SELECT and given[0] in known and (known[given[0]] == known[given[0]].flat[0]).all():
+            chosen = given[1 if known[given[0]].flat[0] else 2]
+            if tape.instructions[chosen].type == type_:
+                made.number[old] = made.number[chosen]
+        elif isinstance(op, Elementwise) and given and type_.dtype == BOOL:
+            held = [known.get(k) for k in given]
+            # One operand of a conjunction or a disjunction may decide.
+            decides = {LOGICAL_AND: False, LOGICAL_OR: True}.get(op)
+            if all(one is not None for one in held):
+                known[old] = np.broadcast_to(op.evaluate(*held, *instruction.params), type_.shape)
+            elif any(one is not None and (one == decides).all() for one in held):
+                known[old] = np.full(type_.shape, decides)
+        if old in known:
+            made.number[old] = made.constant(known[old], type_)
+    return replace(made.finish(), inputs=tuple(inputs[k] for k in tape.inputs))

@@ -109,3 +109,63 @@ def test_a_mask_of_the_program_ends_no_loop() -> None:
     fast, x = td.compile(td.record(f, np.ones(64), 5)), np.arange(64.0)
     assert "range(min(" not in fast.source
     assert np.isnan(fast(x, 5))
+
+
+@pytest.mark.parametrize("name", ["logistic", "garch", "scanned", "hidden_states", "by_group", *OWN])
+def test_second_derivatives_end_as_well(name: str) -> None:
+    f, data = ALL[name]
+    tape, rng, v = td.GuardedTape(f), np.random.default_rng(0), np.array([1.0, -0.5, 2.0])
+    for n in (40, 33, 2, 3, 8, 17, 39):
+        args = data(rng, n)
+        np.testing.assert_allclose(td.hessian(tape, T, *args), td.hessian(f, T, *args), rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(td.hvp(tape, T, v, *args), td.hvp(f, T, v, *args), rtol=1e-7, atol=1e-8)
+        step = 1e-5 * v
+        differences = (td.gradient(tape, T + step, *args) - td.gradient(tape, T - step, *args)) / 2e-5
+        # A central difference: its error is of the second order of the step, or of rounding in the gradients.
+        np.testing.assert_allclose(td.hvp(tape, T, v, *args), differences, rtol=1e-5, atol=1e-4)
+
+
+MAPS = [
+    lambda t, a, b: np.exp(-a * a) + t[0] * b, lambda t, a, b: np.where(a > b, a * t[1], b), lambda t, a, b: a - np.mean(b) * t[2],
+    lambda t, a, b: np.cumsum(a) / (1.0 + len(a)), lambda t, a, b: np.maximum(a, b * t[0]), lambda t, a, b: a / (1.0 + b**2),
+    lambda t, a, b: np.concatenate([a[:1] * t[1], np.diff(a) * 0.5]), lambda t, a, b: a * np.sum(a * b) / (1.0 + np.sum(a**2)),
+    lambda t, a, b: np.outer(np.tanh(a), b) @ np.cos(a * t[2]) / len(a), lambda t, a, b: np.log1p(a**2 + np.max(b) ** 2),
+    lambda t, a, b: np.ones(len(a)) * t[0] - a[::-1] * b,
+    lambda t, a, b: td.scan(lambda s, x: (0.5 * s + x * t[0], s * x), t[1], a)[1] + b,
+]  # fmt: skip
+NUMBERS = [
+    lambda t, a, b: np.sum(a * b), lambda t, a, b: np.log(np.sum(np.exp(a * 0.1 + t[0]))), lambda t, a, b: np.max(a) * t[1],
+    lambda t, a, b: a @ b, lambda t, a, b: np.mean(np.diff(a) ** 2) if len(a) > 1 else 0.0 * t[0], lambda t, a, b: a[0] * b[-1],
+    lambda t, a, b: np.prod(1.0 + 0.01 * a), lambda t, a, b: np.sum(np.abs(a[1:] - b[:-1])), lambda t, a, b: np.var(a) + np.any(b > 1.0),
+    lambda t, a, b: td.scan(lambda s, x: (np.tanh(s * t[1] + x), None), t[2], a)[0],
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of means of no entries
+@pytest.mark.parametrize("seed", range(24))
+def test_random_programs_of_all_sizes(seed: int) -> None:
+    """Against the function itself, and kernels of each size."""
+    rng = np.random.default_rng(seed)
+    chosen = [(rng.choice(len(MAPS)), rng.integers(0, 2 + k), rng.integers(0, 2 + k)) for k in range(4)]
+    ends = [(rng.choice(len(NUMBERS)), rng.integers(0, 6), rng.integers(0, 6)) for _ in range(3)]
+    maps = [(MAPS[m], int(a), int(b)) for m, a, b in chosen]
+    numbers = [(NUMBERS[m], int(a), int(b)) for m, a, b in ends]
+
+    def f(t, x, y):
+        arrays = [x, y]
+        for function, a, b in maps:
+            arrays.append(function(t, arrays[a], arrays[b]))
+        return sum(function(t, arrays[a], arrays[b]) for function, a, b in numbers)
+
+    tape = td.GuardedTape(f)
+    for n in (64, 50, *SIZES, 0, 1, 1000, 500, 2, 999):
+        args = rng.normal(size=n), rng.normal(size=n)
+        try:
+            expected = f(T, *args), td.gradient(f, T, *args)
+        except (ValueError, IndexError, td.TapediffError):
+            continue
+        value, gradient = td.value_and_gradient(tape, T, *args)
+        # Sums are blocked as in the kernel of the size; NumPy's differ.
+        np.testing.assert_allclose(value, expected[0], rtol=1e-9, atol=1e-12, err_msg=f"{n}: {chosen} {ends}")
+        np.testing.assert_allclose(gradient, expected[1], rtol=1e-7, atol=1e-9, err_msg=f"{n}: {chosen} {ends}")
