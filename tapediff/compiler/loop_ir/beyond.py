@@ -75,6 +75,11 @@ def axis_of(access: Access, domain: tuple[int, ...], level: int, size: int) -> t
     stride = access.strides[level]
     if stride <= 0 or access.index_read >= 0:
         return None
+    if len(domain) == 1:
+        if size % stride:
+            return None
+        first = access.offset // stride
+        return ((stride, size // stride), first) if (first + domain[0]) * stride <= size else None
     others = [(s, extent) for k, (s, extent) in enumerate(zip(access.strides, domain)) if k != level and s]
     outer = [s for s, _ in others if s > stride]
     if any(s <= 0 or s == stride for s, _ in others):

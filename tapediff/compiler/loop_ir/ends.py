@@ -100,8 +100,11 @@ class _Values:
             return self.integers.get(read.storage)
         if item.home == "constant" and item.kind == "i64":
             return self._range(read, step, level, item)
+        by_axis = self.by_axis.get(read.storage)
+        if by_axis is None:
+            return None
         place = axis_of(read, step.domain, level, item.size)
-        known = None if place is None else self.by_axis.get(read.storage, {}).get(place[0])
+        known = None if place is None else by_axis.get(place[0])
         return None if known is None or place is None else known._replace(ends=shifted(known.ends, -place[1]))
 
     def _range(self, read: Access, step: Step, level: int, item: Storage) -> Range | None:
@@ -169,6 +172,7 @@ class _Ending:
         self.values, self.storages = values, values.storages
         self.needed: dict[int, Needed] = {s.number: {} for s in values.storages if s.home == "output"}
         self.reads: dict[int, list[tuple[Needed, int, int]]] = {}
+        self._extents: dict[tuple[int, Ends], Extent] = {}
 
     def ended(self, steps: Sequence[Item]) -> list[Item]:
         found = list[Item]()
@@ -194,7 +198,8 @@ class _Ending:
         for level in range(len(domain)):
             ends, value = self._end_of(step, level, self.values.of_step[number][level])
             if ends:
-                domain[level] = Extent(domain[level], ends)
+                # One object for equal ones, which are compared often.
+                domain[level] = self._extents.setdefault((domain[level], ends), Extent(domain[level], ends))
                 filled = filled if value is None else value
         if tuple(domain) == step.domain:
             return step, []

@@ -110,6 +110,8 @@ class Extent(int):
         return int(self), self.ends, self.scale
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return isinstance(other, Extent) and int(self) == int(other) and (self.ends, self.scale) == (other.ends, other.scale)
 
     def __ne__(self, other: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,11 @@ import pytest
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.kernel import Kernel
+from tapediff.compiler.loop_ir.ends import end_loops
+from tapediff.compiler.loop_ir.program import Extent, Step
+from tapediff.compiler.lower.lower import lower
 from tapediff.recording.arguments.size_arguments import grown, shapes_of
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 from tests.targets.guarded.size_programs import PROGRAMS
 
 T = np.array([0.3, -0.2, 0.1])
@@ -123,6 +128,43 @@ def test_second_derivatives_end_as_well(name: str) -> None:
         differences = (td.gradient(tape, T + step, *args) - td.gradient(tape, T - step, *args)) / 2e-5
         # A central difference: its error is of the second order of the step, or of rounding in the gradients.
         np.testing.assert_allclose(td.hvp(tape, T, v, *args), differences, rtol=1e-5, atol=1e-4)
+
+
+def lines_of_ending(length: int) -> int:
+    """The lines of Python that run to end the loops of a program of unlike operations."""
+    rng = np.random.default_rng(length)
+    chosen = [(rng.choice([np.sin, np.cos, np.tanh, np.exp]), rng.uniform(size=3), rng.integers(3)) for _ in range(length)]
+
+    def f(t, x):
+        a, total = x, 0.0
+        for function, (p, q, r), k in chosen:
+            a = function(a * t[k] * p) + x * q
+            total = total + np.sum(a * r)
+        return total
+
+    tape = td.GuardedTape(f, on_new_tape="interpret", compile_after=10**6)
+    for n in (40, 30):
+        tape(T, np.ones(n))
+    lowered, count = lower(gradient_tape(tape._cache.all()[-1].tape, (0,))), 0
+
+    def on_line(frame: Any, event: str, _: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return on_line
+
+    before = sys.gettrace()
+    sys.settrace(on_line)
+    try:
+        found = end_loops(lowered.steps, lowered.storages, lowered.constants)
+    finally:
+        sys.settrace(before)
+    assert sum(any(isinstance(extent, Extent) for extent in step.domain) for step in found if isinstance(step, Step)) > length
+    return count
+
+
+def test_ending_loops_takes_time_in_proportion_to_the_program() -> None:
+    """Quadratic time would be an exponent of 2."""
+    assert lines_of_ending(160) / lines_of_ending(40) < 4**1.2
 
 
 MAPS = [
