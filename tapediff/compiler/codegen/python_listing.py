@@ -153,7 +153,7 @@ class _Printer:
         if isinstance(whole, RowBlocks):
             begin, loops, end = self._blocks(whole, ("start", "end"))
         else:
-            begin, loops, end = self._nest(whole, ["range(start, end)", *(f"range({k})" for k in whole.domain[1:])])
+            begin, loops, end = self._nest(whole, ["range(start, end)", *(f"range({self._end_of(k)})" for k in whole.domain[1:])])
         self.band_sums = {}
         head = [
             f"for band in range({group.number}):  # on {group.threads} thread{'s' * (group.threads > 1)}",
@@ -181,7 +181,7 @@ class _Printer:
             if isinstance(nest, RoutineCall):
                 lines += ["    " + line for line in self._call_on_block(nest)]
                 continue
-            before, loops, after = self._nest(nest, ["range(first, stop)", *(f"range({k})" for k in nest.domain[1:])])
+            before, loops, after = self._nest(nest, ["range(first, stop)", *(f"range({self._end_of(k)})" for k in nest.domain[1:])])
             begin, end = [*begin, *before], [*end, *after]
             lines += ["    " + line for line in loops]
         self.block_buffers = set()
