@@ -146,7 +146,9 @@ def _evaluated(node: ast.expr, reads: Mapping[str, Known]) -> Known:
 def _combined(op: type, a: Known, b: Known) -> Known:
     if op in _ABSORBING:
         for known in (a,) if op is ast.Div else (a, b):
-            if isinstance(known, Beyond) and known.value == _ABSORBING[op]:
+            # Of entries that exist, a product of zero may be NaN.
+            is_exact = op in (ast.BitAnd, ast.BitOr)
+            if isinstance(known, Beyond) and known.value == _ABSORBING[op] and (is_exact or known.ends):
                 return Beyond(known.ends, known.value)
     if isinstance(b, Integer) and op is ast.Add:
         a, b = b, a

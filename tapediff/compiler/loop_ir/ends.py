@@ -28,6 +28,7 @@ from .views import contiguous
 Needed = dict[Axis, Ends]
 
 
+@np.errstate(all="ignore")
 def end_loops(steps: Sequence[Item], storages: Sequence[Storage], constants: bytes) -> list[Item]:
     """The steps; loops end at integers of the call where what they compute beyond is not needed."""
     if not any(isinstance(step, Step) and step.expression == "exists(r0, r1)" for step in steps):

@@ -81,13 +81,12 @@ def _value(instruction: Instruction, known: list[Known], inputs: Mapping[int, Kn
         return None if changes else found
     values = [one for one in given if isinstance(one, Beyond)]
     zeros = [one for one in values if one.value == 0]
-    # Copies of one number; and sums of zeros, and products with these.
-    is_copy = op is ASSEMBLE and sum(tape.instructions[k].type.size for k in instruction.inputs) == instruction.type.size
-    is_copy |= isinstance(op, Op) and op.moves
-    is_one = len(values) == len(given) > 0 and all(one.value == values[0].value for one in values)
-    if (is_copy and is_one) or (op is SUM and zeros):
+    # Copies of one number; sums and parts of zeros; and products with these.
+    is_copy = isinstance(op, Op) and op.moves and len(values) == len(given) > 0 and all(one.value == values[0].value for one in values)
+    if is_copy or (op in (SUM, ASSEMBLE) and len(zeros) == len(given) > 0):
         return values[0]._replace(ends=NO_ENDS.union(*(one.ends for one in values)))
-    return zeros[0] if op is MATMUL and zeros else None
+    # As in beyond.py, not where entries exist.
+    return next((zero for zero in zeros if zero.ends), None) if op is MATMUL else None
 
 
 def with_constants(callee: Callee, values: Mapping[int, bool]) -> Callee:
