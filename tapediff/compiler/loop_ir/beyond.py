@@ -11,10 +11,11 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ...ir.instruction import Operand
 from ..math.function_table import PYTHON_FUNCTIONS
 from .program import Access
 
@@ -31,8 +32,8 @@ class Beyond(NamedTuple):
     """The value of all entries from `ends` on; of all entries if there are none. `before`: of all others, if it is one value."""
 
     ends: Ends
-    value: Any
-    before: Any = None
+    value: Operand
+    before: Operand = None
 
 
 class Range(NamedTuple):
@@ -111,11 +112,11 @@ def _name(node: ast.Call) -> str:
 
 _SELECTS = ("select", "select_by_jump")
 
-_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+_BINARY: dict[type, Callable[[Operand, Operand], Operand]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
     ast.BitXor: operator.xor,
 }  # fmt: skip
-_COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
+_COMPARISONS: dict[type, Callable[[Operand, Operand], Operand]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
 }  # fmt: skip
 # With one such operand, the result is the other one; or that operand itself.
@@ -140,7 +141,8 @@ def _evaluated(node: ast.expr, reads: Mapping[str, Known]) -> Known:
             return _compared(type(op), _evaluated(left, reads), _evaluated(right, reads))
         case ast.Call():
             return _called(_name(node), [_evaluated(argument, reads) for argument in node.args])
-    return None
+        case _:
+            return None
 
 
 def _combined(op: type, a: Known, b: Known) -> Known:
@@ -192,8 +194,9 @@ def _called(name: str, given: list[Known]) -> Known:
     if name == "exists":
         place, length = given
         # Clipped or not: no place is negative.
-        is_end = isinstance(place, Range) and place.first >= 0 and isinstance(length, Integer)
-        return Beyond(frozenset({(length.storage, length.added - place.first)}), np.bool_(False), np.bool_(True)) if is_end else None
+        if isinstance(place, Range) and place.first >= 0 and isinstance(length, Integer):
+            return Beyond(frozenset({(length.storage, length.added - place.first)}), np.bool_(False), np.bool_(True))
+        return None
     if name == "zero_where_discarded":
         return given[0] if isinstance(given[0], Beyond) and given[0].value == 0 else None
     if name == "fma":
@@ -205,5 +208,5 @@ def _called(name: str, given: list[Known]) -> Known:
     return None
 
 
-def _number(value: Any) -> Any:
+def _number(value: Operand) -> Operand:
     return np.bool_(value) if isinstance(value, bool) else value

@@ -81,9 +81,10 @@ class _Values:
             place = axis_of(write, step.domain, level, item.size)
             keeps = step.combine is None or value.value == neutral(step.combine, item.kind)
             # Of all entries along the axis, by this step alone.
-            if place == ((write.strides[level], step.domain[level]), 0) and keeps and not step.is_scan and item.number not in self.several:
+            axis = write.strides[level], step.domain[level]
+            if place == (axis, 0) and keeps and not step.is_scan and item.number not in self.several:
                 is_whole = step.combine is None
-                self.by_axis.setdefault(item.number, {})[place[0]] = value if is_whole else value._replace(before=None)
+                self.by_axis.setdefault(item.number, {})[axis] = value if is_whole else value._replace(before=None)
         return known
 
     def _reads(self, step: Step, level: int) -> dict[str, Known]:
@@ -131,7 +132,8 @@ class _Values:
         stacks = list(zip(range(form.carries, len(callee.out_types)), idle.outputs))
         stacks += [(len(invoke.items) - form.carries + k, idle.carries.get(k)) for k in invoke.kept]
         for k, value in stacks:
-            place = self.axis(invoke.items[k], _size(invoke.types[1][k]) // form.length)
+            type_ = invoke.types[1][k]
+            place = self.axis(invoke.items[k], 0 if isinstance(type_, DynamicArrayType) else _size(type_) // form.length)
             if isinstance(value, Beyond) and place is not None:
                 found = value._replace(ends=shifted(value.ends, place[1]), before=None)
                 self.by_axis.setdefault(invoke.items[k][0], {})[place[0]] = found

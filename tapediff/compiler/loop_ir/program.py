@@ -106,8 +106,8 @@ class Extent(int):
         made.ends, made.scale = ends, scale
         return made
 
-    def __getnewargs__(self) -> tuple[int, frozenset[tuple[int, int]], int]:
-        return int(self), self.ends, self.scale
+    def __reduce__(self) -> tuple[type[Extent], tuple[int, frozenset[tuple[int, int]], int]]:
+        return Extent, (int(self), self.ends, self.scale)
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -19,7 +19,7 @@ from ...compiler.runtime.entries.python_entry import Words
 from ...compiler.runtime.python_api import MOST_ARGUMENTS
 from ...compiler.runtime.status import AGAIN, FAILURE, RECURSION
 from ...errors import StaleTape
-from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Outcome, ValueType
+from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Outcome, Tree, ValueType
 from ...ir.pytree import TreeDef
 from ...ir.tape import Tape
 from .addressed_call import AddressedCall, copy_at
@@ -99,7 +99,7 @@ class PathsCall(AddressedCall):
         self.asks, self._asked = asked is not None, asked
         self._kept, self._key, self._arguments = kept, key, len(arguments)
         # By outputs that are cut: the builtin for arrays of many sizes, and what tells it of a new path.
-        self.sized: dict[Hashable, Callable[..., Any]] = {}
+        self.sized: dict[Hashable, Callable[..., Tree]] = {}
         self.told: list[Callable[[], None]] = []
         self._lock = new_lock()
         self._paths: dict[CompiledPath, Path] = {}

@@ -80,8 +80,9 @@ class DirectPaths:
         except NoForm:
             return None
         paths = self._run(call, variant, (0,)).paths
-        is_plain = paths is not None and all(form == ARRAY for form in found.forms)
-        return found.run if is_plain and reads_what_exists(call, paths) else None
+        if paths is None or any(form != ARRAY for form in found.forms):
+            return None
+        return found.run if reads_what_exists(call, paths) else None
 
     def _run(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> DirectRun:
         """The kernels of one operator, for calls of this kind; `alone`: of this tape only."""
