@@ -211,40 +211,35 @@ def _text(name: str, reader: Reader) -> str:
         """The position of an argument's address: the sizes and the value have theirs."""
         return k + select(k < arguments, 0, number) + select(k < inputs, 0, returns_value)
 
-    def copies(emit: Callable[[Value, Struct, Value, Value], None]) -> Callable[[Value, Struct, Value, Value], None]:
-        def body(k: Value, wanted: Struct, extents: Value, largest: Value) -> None:
-            same = f.variable(I1, True)
-            with f.loop(0, wanted["ndim"]) as d:
-                with f.if_(Array(extents, I64)[d] != Array(largest, I64)[d]):
-                    same.value = False
-            own[place(k)] = given[k]
-            with f.if_(~same.value):
+    def read(k: Value, wanted: Struct, extents: Value, largest: Value) -> None:
+        is_copied = f.variable(I1, False)
+        with f.loop(0, wanted["ndim"]) as d, f.if_(Array(extents, I64)[d] != Array(largest, I64)[d]):
+            is_copied.value = True
+        own[place(k)] = given[k]
+        with f.if_(is_copied.value):
+            copy = free.value
+            own[place(k)] = convert("ptrtoint", copy, I64)
+            free.value = _moved(copy, (wanted["bytes"] + 63) & -64)
+            with f.if_(k < inputs):
                 of_call(wanted, extents)
-                own[place(k)] = convert("ptrtoint", free.value, I64)
-                emit(k, wanted, free.value, largest)
-                free.value = _moved(free.value, (wanted["bytes"] + 63) & -64)
+                source = convert("inttoptr", given[k], PTR)
+                f.call(grow.signature, copy, source, wanted["ndim"], first.start, largest, wanted["stride"])
 
-        return body
+    def write(k: Value, wanted: Struct, extents: Value, largest: Value) -> None:
+        copy = own[place(k)]
+        with f.if_((k >= inputs) & (copy != given[k])):
+            of_call(wanted, extents)
+            target, source = (convert("inttoptr", address, PTR) for address in (given[k], copy))
+            f.call(cut.signature, target, source, wanted["ndim"], first.start, largest, wanted["stride"])
 
-    def read(k: Value, wanted: Struct, copy: Value, largest: Value) -> None:
-        with f.if_(k < inputs):
-            source = convert("inttoptr", given[k], PTR)
-            f.call(grow.signature, copy, source, wanted["ndim"], first.start, largest, wanted["stride"])
-
-    def write(k: Value, wanted: Struct, copy: Value, largest: Value) -> None:
-        with f.if_(k >= inputs):
-            target = convert("inttoptr", given[k], PTR)
-            f.call(cut.signature, target, copy, wanted["ndim"], first.start, largest, wanted["stride"])
-
-    each(copies(read))
+    each(read)
     with f.loop(0, number) as k:
         own[arguments + k] = convert("ptrtoint", sizes.address(k), I64)
     own[inputs + number] = select(returns_value != 0, convert("ptrtoint", value.address, I64), own[inputs + number])
     results = Array(own.start, I64).address(inputs + number)
     status = f.call(entry.KERNEL, own.start, results, state.pointer, report.pointer, address=state["kernel"])
     with f.if_(status == 0):
-        free.value = block.value
-        each(copies(write))
+        each(write)
     with f.if_(is_large):
         f.call(FREE, block.value)
     with f.if_(status == 0):
