@@ -365,30 +365,24 @@ def heappushpop_(heap: Object, value: Object, /) -> Object:
 
 def heapify_(heap: Object, /) -> None:
     for position in reversed(range(len(heap) // 2)):
-        _sink(heap, position, position)
+        _sink(heap, position)
 
 
 def _rise(heap: Object, position: Object, top: Object = 0) -> None:
-    above = (position - 1) >> 1
-    if position > top and heap[position] < heap[above]:
+    while position > top and heap[position] < heap[above := (position - 1) >> 1]:
         heap[position], heap[above] = heap[above], heap[position]
-        _rise(heap, above, top)
+        position = above
 
 
-def _sink(heap: Object, position: Object, top: Object = 0) -> None:
+def _sink(heap: Object, position: Object) -> None:
     """Sift an entry down along smaller children to a leaf, then up to its place."""
-    child = 2 * position + 1
-    if child >= len(heap):
-        _rise(heap, position, top)
-    elif child + 1 == len(heap) or heap[child] < heap[child + 1]:
-        _descend(heap, position, child, top)
-    else:
-        _descend(heap, position, child + 1, top)
-
-
-def _descend(heap: Object, position: Object, child: Object, top: Object) -> None:
-    heap[position], heap[child] = heap[child], heap[position]
-    _sink(heap, child, top)
+    top, child = position, 2 * position + 1
+    while child < len(heap):
+        if child + 1 < len(heap) and not heap[child] < heap[child + 1]:
+            child = child + 1
+        heap[position], heap[child] = heap[child], heap[position]
+        position, child = child, 2 * child + 1
+    _rise(heap, position, top)
 
 
 # Sorted lists
@@ -412,12 +406,14 @@ def bisect_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key
 
 def _place(a: Object, x: Object, lo: Object, hi: Object, key: Object, is_left: Object) -> Object:
     """The position before or after the entries equal to x, in a[lo:hi]."""
-    if lo >= hi:
-        return lo
-    middle = (lo + hi) // 2
-    value = a[middle] if key is None else key(a[middle])
-    is_behind = value < x if is_left else not (x < value)
-    return _place(a, x, middle + 1, hi, key, is_left) if is_behind else _place(a, x, lo, middle, key, is_left)
+    while lo < hi:
+        middle = (lo + hi) // 2
+        value = a[middle] if key is None else key(a[middle])
+        if value < x if is_left else not (x < value):
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
 
 
 def insort_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> None:

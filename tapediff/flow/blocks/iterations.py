@@ -38,7 +38,7 @@ from ..report import Reason
 from ..state.fork import decided, end_loop, exclude, in_side, is_apart
 from ..state.joins import chosen
 from ..state.numbers.columns import listed
-from ..state.numbers.large_ints import check_ints_of_iteration
+from ..state.numbers.large_ints import LARGEST_CARRIED, TOO_LARGE, growing_ints
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note_cells, put, undo
 from ..state.recursions import TooDeep, is_of_sizes
@@ -106,6 +106,7 @@ class Loop:
         last: by carry, the leaf of the last item that its final value equals.
         earlier: older objects of the collector's youngest generation.
         may_not_run: it may run zero iterations, by data.
+        limited: carried ints, by place and leaf, that may grow by a factor; the loop ends where one is large.
         kinds: of the carried numbers; `doubts` are those assumed wrongly before.
         names: variables that hold arrays.
         kinds_added: of the numbers in appended entries.
@@ -124,6 +125,7 @@ class Loop:
         self.last: dict[int, int] = {}
         self.may_not_run = False
         self.earlier: list[Object] = []
+        self.limited: set[tuple[Object, int]] = set()
         self.doubts: dict[int, Kind] = {}
         self.kinds = KindsOfCarries([], {})
         self.kinds_added: list[Kind] = []
@@ -259,6 +261,7 @@ class Loop:
                 )
             state.young = {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier}
             is_longer = self._note_longer()
+            self._limit_ints()
             results = None if self._note_changes(journal) or is_longer else self._results(recorder, numbers)
             if results is None:
                 return None
@@ -290,6 +293,13 @@ class Loop:
                 form.grows = found = True
             place.set(entries)
         return found
+
+    def _limit_ints(self) -> None:
+        """End the loop where an int that grows by a factor is large."""
+        for key, k in self.limited:
+            leaves = self.changed[key].form.leaves(self.changed[key].place.get())
+            if leaves is not None:
+                end_loop("large", abs(leaves[k]) >= LARGEST_CARRIED, Reason(*TOO_LARGE, site=user_site()))
 
     def _begin(self, recorder: Recorder, journal: Journal, arrays: list[tuple[Object, Object]]) -> Iterator[Object]:
         """Put the start values into all places. Yields the objects created for this."""
@@ -346,7 +356,12 @@ class Loop:
             self.doubts.update(enumerate(self.kinds.at_start))
             return None
         self.names.check(recorder, self.kinds.given)
-        check_ints_of_iteration(recorder, self.kinds.inputs, ends)
+        numbered = [(key, k) for key, one in self.changed.items() if one.form is not None for k, _ in enumerate(one.form.blank())]
+        limited = {k for k, which in enumerate(numbered) if which in self.limited}
+        growing = growing_ints(recorder, self.kinds.inputs, ends, limited)
+        if growing:
+            self.limited.update(numbered[k] for k in growing)
+            return None
         self.kinds_added.clear()
         for place, forms in self.added.values():
             for number, (form, value) in enumerate(zip(forms, place.get()[1:], strict=True)):

@@ -115,9 +115,9 @@ def on_heap(run: Callable[..., Object]) -> Callable[..., Object]:
 
     @functools.wraps(run)
     def program(heap: Object, *values: Object) -> Object:
-        if type(heap) is not list or not any(map(is_of_interest, (heap, *values))) or len(heap) > MOST_EXCHANGED:
+        if type(heap) is not list or not any(map(is_of_interest, (heap, *values))) :
             return NATIVE
-        return by_length(heap, lambda plain: call(run, plain, *values))
+        return call(run, heap, *values)
 
     return program
 
@@ -129,9 +129,9 @@ def on_sorted(run: Callable[..., Object]) -> Callable[..., Object]:
     def program(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
         if not isinstance(a, (*SEQUENCES, TrackedArray, np.ndarray)) or not (is_of_interest(x) or is_of_interest(a)):
             return NATIVE
-        if type(lo) is not int or lo < 0 or not (hi is None or type(hi) is int) or len(a) > _MOST_SEARCHED:
+        if type(lo) is not int or lo < 0 or not (hi is None or type(hi) is int) :
             return NATIVE
-        return by_length(a, lambda plain: call(run, plain, x, lo, hi, key=key))
+        return call(run, a, x, lo, hi, key=key)
 
     return program
 

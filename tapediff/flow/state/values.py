@@ -258,7 +258,7 @@ class State(threading.local):
         read: by a loop's line and number of variables, those that an iteration reads before writing.
         young: ids of objects that the latest iteration of a loop created.
         room: maximum length of a growing list in a rolled loop.
-        ended: conditions that end a rolled loop: a full list, or an unjoinable iteration.
+        ended: conditions that end a rolled loop: a full list, a large int, or an unjoinable iteration.
     """
 
     def __init__(self) -> None:
@@ -305,7 +305,7 @@ class State(threading.local):
         self.room = FIRST_ROOM
         self.young: set[int] = set()
         self.read: dict[tuple[str, int], set[int]] = {}
-        self.ended: dict[str, Object] = {"full": False, "unjoinable": False, "reasons": {}}
+        self.ended: dict[str, Object] = {"full": False, "large": False, "unjoinable": False, "reasons": {}}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Object], Object] = lambda f: f
         KNOWN.forget()
