@@ -340,7 +340,7 @@ def cached_(function: Object, maxsize: Object, typed: Object, info: Object, /) -
     return made
 
 
-# Heaps: an entry is at one position on each path
+# Heaps and sorted lists: positions are known on each path
 
 
 def heappush_(heap: Object, value: Object, /) -> None:
@@ -365,24 +365,30 @@ def heappushpop_(heap: Object, value: Object, /) -> Object:
 
 def heapify_(heap: Object, /) -> None:
     for position in reversed(range(len(heap) // 2)):
-        _sink(heap, position)
+        _sink(heap, position, position)
 
 
 def _rise(heap: Object, position: Object, top: Object = 0) -> None:
-    while position > top and heap[position] < heap[above := (position - 1) >> 1]:
+    above = (position - 1) >> 1
+    if position > top and heap[position] < heap[above]:
         heap[position], heap[above] = heap[above], heap[position]
-        position = above
+        _rise(heap, above, top)
 
 
-def _sink(heap: Object, position: Object) -> None:
+def _sink(heap: Object, position: Object, top: Object = 0) -> None:
     """Sift an entry down along smaller children to a leaf, then up to its place."""
-    top, child = position, 2 * position + 1
-    while child < len(heap):
-        if child + 1 < len(heap) and not heap[child] < heap[child + 1]:
-            child = child + 1
-        heap[position], heap[child] = heap[child], heap[position]
-        position, child = child, 2 * child + 1
-    _rise(heap, position, top)
+    child = 2 * position + 1
+    if child >= len(heap):
+        _rise(heap, position, top)
+    elif child + 1 == len(heap) or heap[child] < heap[child + 1]:
+        _descend(heap, position, child, top)
+    else:
+        _descend(heap, position, child + 1, top)
+
+
+def _descend(heap: Object, position: Object, child: Object, top: Object) -> None:
+    heap[position], heap[child] = heap[child], heap[position]
+    _sink(heap, child, top)
 
 
 # Sorted lists
@@ -396,32 +402,35 @@ def nsmallest_(count: Object, items: Object, key: Object = None) -> Object:
     return sorted(items, key=key)[: max(count, 0)]
 
 
-def bisect_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
-    return _place(a, x, lo, len(a) if hi is None else hi, key, False)
+def bisect_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None, is_long: Object = False) -> Object:
+    return _place(a, x, lo, len(a) if hi is None else hi, key, False, is_long)
 
 
-def bisect_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
-    return _place(a, x, lo, len(a) if hi is None else hi, key, True)
+def bisect_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None, is_long: Object = False) -> Object:
+    return _place(a, x, lo, len(a) if hi is None else hi, key, True, is_long)
 
 
-def _place(a: Object, x: Object, lo: Object, hi: Object, key: Object, is_left: Object) -> Object:
-    """The position before or after the entries equal to x, in a[lo:hi]."""
+def _place(a: Object, x: Object, lo: Object, hi: Object, key: Object, is_left: Object, is_long: Object) -> Object:
+    """The position before or after the entries equal to x, in a[lo:hi]: by a loop, or on sides of known positions."""
     while lo < hi:
         middle = (lo + hi) // 2
         value = a[middle] if key is None else key(a[middle])
-        if value < x if is_left else not (x < value):
-            lo = middle + 1
+        is_behind = value < x if is_left else not (x < value)
+        if is_long:
+            lo, hi = (middle + 1, hi) if is_behind else (lo, middle)
+        elif is_behind:
+            return _place(a, x, middle + 1, hi, key, is_left, False)
         else:
-            hi = middle
+            return _place(a, x, lo, middle, key, is_left, False)
     return lo
 
 
-def insort_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> None:
-    a.insert(bisect_right_(a, x if key is None else key(x), lo, hi, key=key), x)
+def insort_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None, is_long: Object = False) -> None:
+    a.insert(bisect_right_(a, x if key is None else key(x), lo, hi, key=key, is_long=is_long), x)
 
 
-def insort_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> None:
-    a.insert(bisect_left_(a, x if key is None else key(x), lo, hi, key=key), x)
+def insort_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None, is_long: Object = False) -> None:
+    a.insert(bisect_left_(a, x if key is None else key(x), lo, hi, key=key, is_long=is_long), x)
 
 
 # Statistics

@@ -15,8 +15,8 @@ from ..anything import Object
 from ..containers.compressed import Conditional
 from ..state.numbers.bounds import note_bounds
 from ..state.numbers.python_numbers import Kind, kind_of, note_kind
+from ..state.tables.forms import Form, Number, form_of, number_form, tuple_of
 from ..state.values import Maybe, is_data, parted
-from .carries import Form, Number, form_of, number_form, tuple_of
 
 
 @dataclass(frozen=True)
