@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -12,6 +13,9 @@ from .source_location import user_site
 
 if TYPE_CHECKING:
     from logging import Logger
+
+# When the first modules of this package were imported, in nanoseconds.
+STARTED = time.time_ns()
 
 # The directory of the kernel cache; unset: no cache.
 CACHE_VARIABLE = "TAPEDIFF_CACHE_DIR"

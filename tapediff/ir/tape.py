@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -243,6 +242,8 @@ MOST_IN_NOTEBOOK = 100
 
 def in_notebook(text: str) -> str:
     """A text as notebooks show it: as it is laid out, without wrapped lines."""
+    import html
+
     return f'<pre style="overflow-x: auto; white-space: pre">{html.escape(text)}</pre>'
 
 

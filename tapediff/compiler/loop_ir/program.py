@@ -29,9 +29,7 @@ import numpy as np
 
 from ...base.source_location import Site
 from ...ir.instruction import DynamicArrayType, Param, Params, Primitive, ValueType
-
-KINDS = {"f": "f64", "i": "i64", "b": "i1"}
-ITEM_BYTES = {"f64": 8, "i64": 8, "i1": 1}
+from ..llvm.values import ITEM_BYTES
 
 # Neutral element of each reduction.
 NEUTRAL: dict[str, float | bool] = {"add": 0.0, "maximum": -np.inf, "minimum": np.inf, "and": True, "or": False}

@@ -14,8 +14,9 @@ from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueT
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
 from ...ops.control.calls import LOOP
+from ..llvm.values import KINDS
 from ..loop_ir.dependencies import read_by
-from ..loop_ir.program import KINDS, Access, Exit, InPlace, Invoke, Item, Literal, RoutineCall, Step, Storage
+from ..loop_ir.program import Access, Exit, InPlace, Invoke, Item, Literal, RoutineCall, Step, Storage
 from ..loop_ir.views import StridedView
 from .calls import CallLowering
 from .factors import FactorLowering

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +15,9 @@ from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.outputs import as_number
 from ...ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
 from ...ir.tape import Tape
-from ...transforms.active_part import Part, part_of
+
+if TYPE_CHECKING:
+    from ...transforms.active_part import Part
 
 Numbers = tuple[int, ...]
 
@@ -146,6 +149,8 @@ def choose(target: Target, args: Sequence[Tree], argnums: object, wrt: Operand =
 
 
 def _restricted(chosen: Chosen, wrt: Operand, name: str) -> Chosen:
+    from ...transforms.active_part import part_of
+
     if chosen.trees is not None and any(tree != ARRAY for tree in chosen.trees):
         return _named_parts(chosen, chosen.trees, wrt)
     count = len(chosen.arrays)
