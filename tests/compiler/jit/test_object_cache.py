@@ -13,7 +13,7 @@ import pytest
 import tapediff as td
 from tapediff import doctor
 from tapediff.base.settings import CACHE_VARIABLE
-from tapediff.compiler.jit import native_function as native, object_cache, recipes
+from tapediff.compiler.jit import native_function as native, object_cache
 from tapediff.compiler.jit.linking import Linker
 from tapediff.compiler.jit.toolchain import toolchain
 
@@ -81,7 +81,6 @@ def nothing_linked(monkeypatch):
     """What this process has compiled before is found on disk or not at all."""
     monkeypatch.setattr(Linker, "known_library", lambda *_: None)
     monkeypatch.setattr(Linker, "known_code", lambda *_: None)
-    monkeypatch.setattr(recipes, "key_of", lambda *_: None)  # which would find kernels without their texts: see test_recipes.py
 
 
 @pytest.fixture

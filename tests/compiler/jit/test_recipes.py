@@ -15,6 +15,8 @@ from tapediff.compiler.jit import recipes, tape_digest
 from tapediff.compiler.kernel import Kernel
 
 ROOT = Path(__file__).parents[3]
+# The fixtures of all tests replace it.
+KEY_OF = recipes.key_of
 
 # The modules that compile, one of each stage.
 COMPILERS = ("llvmlite", "numba", "tapediff.passes.pipeline", "tapediff.transforms.reverse", "tapediff.compiler.pipeline",
@@ -137,6 +139,7 @@ P = np.array([0.1, 0.2, 0.3])
 def hits(tmp_path, monkeypatch):
     """Keeps kernels in a new directory, and notes the kernels that are found there."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(recipes, "key_of", KEY_OF)
     found, recalled = [], Kernel.recalled.__func__
 
     def noted(cls, *args):
