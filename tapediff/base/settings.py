@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING
 
+from .records import dataclass
 from .source_location import user_site
 
 if TYPE_CHECKING:

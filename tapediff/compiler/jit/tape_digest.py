@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.records import is_frozen
 from ...base.source_location import PickledSite, Site
 from ...base.token import blake2b
 from ...ir.instruction import CONSTANT, GUARD, INPUT, ValueType, columns_of
@@ -20,6 +21,9 @@ _PACKAGE = __name__.partition(".")[0]
 
 # Longer tapes take longer to read than their kernels' facts are worth, in a program that has recorded them.
 MOST_INSTRUCTIONS = 5000
+
+# Reading more bytes of constants, 1 GB a second, takes longer than compiling.
+MOST_CONSTANT_BYTES = 1 << 24
 
 # Those that every tape may have.
 _STRUCTURAL = (INPUT, CONSTANT, GUARD)
@@ -41,6 +45,8 @@ def digest_of(tape: Tape) -> bytes | None:
     """
     if columns_of(tape.instructions) is not None or len(tape.instructions) > MOST_INSTRUCTIONS:
         return None
+    if sum(i.params[0].nbytes for i in tape.all_of(CONSTANT)) > MOST_CONSTANT_BYTES:
+        return None
     if "digest" not in tape.derived:
         try:
             tape.derived["digest"] = blake2b(marshal.dumps(_plain_tape(tape), recipes.FORMAT), digest_size=32).digest()
@@ -49,7 +55,7 @@ def digest_of(tape: Tape) -> bytes | None:
     return tape.derived["digest"]
 
 
-def _plain_tape(tape: Tape) -> tuple[object, ...]:
+def _plain_tape(tape: Tape) -> Any:
     """The tape as numbers and strings, without the lines of the user's function."""
     instructions = []
     for op, inputs, params, type_, _ in tape.instructions:
@@ -80,8 +86,7 @@ def _fields(value: Any) -> Iterable[object]:
     if type(value).__module__.startswith(f"{_PACKAGE}."):
         if isinstance(value, tuple):
             return value
-        parameters = getattr(value, "__dataclass_params__", None)
-        if parameters is not None and parameters.frozen:
+        if is_frozen(type(value)):
             return [getattr(value, each.name) for each in fields(value)]
     raise _Unknown
 
@@ -89,7 +94,7 @@ def _fields(value: Any) -> Iterable[object]:
 def _array(value: np.ndarray) -> object:
     if value.dtype.hasobject or value.dtype.names is not None:
         raise _Unknown
-    return "array", value.dtype.str, value.shape, blake2b(np.ascontiguousarray(value), digest_size=32).digest()
+    return "array", value.dtype.str, value.shape, blake2b(value.tobytes(), digest_size=32).digest()
 
 
 def _as_it_is(value: object) -> object:

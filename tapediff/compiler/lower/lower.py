@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...errors import UnsupportedFunction
 from ...ir.guard_rows import EACH
 from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueType

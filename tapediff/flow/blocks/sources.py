@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ...base.current_recording import current_recorder
+from ...base.records import dataclass
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object

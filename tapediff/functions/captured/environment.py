@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.limited_tables import drop_oldest
+from ...base.held_locks import drop_oldest
 from ...base.source_location import installed_package, is_installed, is_library_file
 from ...base.token import blake2b
 from ...ir.instruction import is_tracked

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ....base.records import dataclass
 from ....compiler.runtime.status import REFUSED
 from ....ir.instruction import FLOAT64, INT64, Tree
 from ....recording.arguments.size_arguments import Extents, SizeArguments, SizesOfCalls, grown
