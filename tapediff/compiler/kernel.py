@@ -30,6 +30,7 @@ from .runtime.status import FAILURE, OUT_OF_MEMORY, OVERLAP, PENDING, REFUSED
 from .runtime.workspaces import aligned_bytes, free_workspaces
 
 if TYPE_CHECKING:
+    from .bytecode.sweeps.program import Sweeps
     from .codegen.loop_function import KernelEmitter
     from .jit.recipes import Fact
     from .jit.shared_function import SharedFunction
@@ -41,6 +42,9 @@ SHORT_WORK = 20_000
 
 # The assumed work of one iteration of a callee.
 CALL_WORK = 200
+
+# Larger constants are not copied to disk.
+MOST_CONSTANT_BYTES = 1 << 24
 
 # Functions of the runtime that kernels call by address: the modules and their names there.
 _SHARED = {
@@ -85,6 +89,8 @@ class Kernel:
         seconds: the compile time.
     """
 
+    _make_tape: Callable[[], Tape]
+
     def __init__(self, tape: Tape, program: Program | None = None, threads: int = 0) -> None:
         start = time.perf_counter()
         self.tape, self.threads = tape, threads
@@ -95,7 +101,7 @@ class Kernel:
             _start_pool(threads)
         self._complete(start, self._compile(), Facts(
             tape.input_types, tape.output_types, tape.returns_tuple, program.constants, program.failures, program.workspace_bytes,
-            exits_of(program), _work(program) <= SHORT_WORK, _is_swept(program),
+            exits_of(program), _work(program) <= SHORT_WORK, bool(_sweeps(program)),
         ))  # fmt: skip
 
     def _complete(self, start: float, address: int, facts: Facts) -> None:
@@ -123,6 +129,8 @@ class Kernel:
         """What `recalled` makes the kernel of; None if it has something that other processes cannot make again."""
         facts, native = self.facts, getattr(self, "_native", None)
         if native is None or native.kept_as is None or self._runs or not self._shared <= _SHARED.keys() or self.dispatch_tables:
+            return None
+        if len(facts.constants) > MOST_CONSTANT_BYTES:
             return None
         types = tuple(tuple((tuple(map(int, t.shape)), t.dtype.str) for t in given) for given in (facts.inputs, facts.outputs))
         exits = tuple((int(e.ordinal), e.guard_kind, tuple(e.kinds), int(e.bytes)) for e in facts.exits.all)
@@ -300,21 +308,23 @@ def _shared(symbol: str) -> int:
     return function.address
 
 
-def _is_swept(program: Program) -> bool:
+def _sweeps(program: Program) -> list[Sweeps]:
+    from .loop_ir.program import Interpreted
+
+    interpreted = [group for group in program.groups if isinstance(group, Interpreted)]
+    if not interpreted:
+        return []
     from .bytecode.sweeps.program import Sweeps
 
-    return any(isinstance(group, Sweeps) for group in program.groups)
+    return [group for group in interpreted if isinstance(group, Sweeps)]
 
 
 def _work(program: Program) -> float:
     """A rough count of element operations."""
-    from .bytecode.sweeps.program import Sweeps
     from .loop_ir.program import Invoke, RoutineCall, Step
 
-    total = 0.0
+    total = float(sum(group.operations for group in _sweeps(program)))
     for group in program.groups:
-        if isinstance(group, Sweeps):
-            total += group.operations
         for item in group.body:
             if isinstance(item, Step):
                 total += math.prod(item.domain)

@@ -240,7 +240,8 @@ class CompiledTape(NativeCalls, Generic[Result]):
 
     def _make_kernel(self, argnums: Key) -> Kernel:
         key = kernel_key(self.tape, argnums, self.threads) if self.backend == NATIVE and self.memory is None else None
-        return recalled_kernel(key, lambda: _derived(self.tape, argnums), lambda: self._compiled(argnums), self.threads)
+        tape = self.tape  # the kernel holds it, and not what holds the kernel
+        return recalled_kernel(key, lambda: _derived(tape, argnums), lambda: self._compiled(argnums), self.threads)
 
     def _compiled(self, argnums: Key) -> Kernel:
         long = None if isinstance(argnums, Operator) else long_program(self.tape, argnums)

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -278,6 +279,24 @@ def test_what_a_kernel_shows_is_made_when_it_is_asked_for(hits):
         messages.append(str(raised.value))
     assert messages[0] == messages[1]
     assert td.profile(second, P).lines
+
+
+def test_a_kernel_is_freed_with_its_target(hits):
+    """Without the collector, as one that was compiled."""
+    for count in (0, 1):
+        compiled = td.compile(function(), P)
+        kernel = weakref.ref(compiled.kernel((0,)))
+        assert len(hits) == count
+        hits.clear()
+        del compiled
+        assert kernel() is None
+
+
+def test_large_constants_are_not_copied_to_disk(hits, monkeypatch, tmp_path):
+    monkeypatch.setattr(tape_digest, "MOST_CONSTANT_BYTES", 16)
+    for _ in range(2):
+        assert not is_found(hits, function())
+    assert not any(file.stat().st_size > 1000 for file in (tmp_path / "cache").glob("*.facts"))
 
 
 def test_the_guard_of_an_array_reports_its_outcome(hits):
