@@ -35,9 +35,8 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .functions.primitive import Primitive, primitive
     from .functions.branches import cond, switch
     from .functions.loops import fori_loop, scan, while_loop
-    from .targets.derivatives import (
-        grad, gradient, hessian, jacfwd, jacobian, jacrev, stop_gradient, value_and_grad, value_and_gradient, vmap,
-    )  # fmt: skip
+    from .targets.derivatives import grad, hessian, jacfwd, jacobian, jacrev, stop_gradient, value_and_grad, vmap
+    from .targets.operators.gradients import gradient, value_and_gradient
     from .targets.operators.products import jvp, linearize, vjp
     from .targets.operators.hessian_products import hvp, value_gradient_and_hvp
     from .targets.operators.matrices import value_and_jacobian, value_gradient_and_hessian
@@ -100,7 +99,8 @@ MODULES = {
     "functions.primitive": "Primitive primitive",
     "functions.branches": "cond switch",
     "functions.loops": "fori_loop scan while_loop",
-    "targets.derivatives": "grad gradient hessian jacfwd jacobian jacrev stop_gradient value_and_grad value_and_gradient vmap",
+    "targets.derivatives": "grad hessian jacfwd jacobian jacrev stop_gradient value_and_grad vmap",
+    "targets.operators.gradients": "gradient value_and_gradient",
     "targets.operators.products": "jvp linearize vjp",
     "targets.operators.hessian_products": "hvp value_gradient_and_hvp",
     "targets.operators.matrices": "value_and_jacobian value_gradient_and_hessian",
