@@ -49,7 +49,8 @@ def recalled(key: bytes | None) -> Fact:
 
 
 def remember(key: bytes | None, facts: Fact) -> None:
-    if key is not None:
+    """Keep facts, unless the sources have changed: what was imported since the key was made may differ from what it says."""
+    if key is not None and _sources() is not None:
         object_cache.store(key, marshal.dumps(facts, FORMAT), object_cache.FACTS)
 
 
@@ -64,19 +65,28 @@ def known_or_found(key: bytes, find: Callable[[], Fact]) -> Fact:
 
 @cache
 def _environment(features: str) -> Fact | None:
-    """All that kernels follow from besides their tapes; None if a source file has changed since this process began, which may have imported
-    what was there before. `features` are the settings' changes to those of the processor.
+    """All that kernels follow from besides their tapes; None if that cannot be told. `features` are the settings' changes to those of the
+    processor.
+    """
+    files = _sources()
+    return None if files is None else (object_cache.packages(), files, _processor(), features, memory_bytes())
+
+
+def _sources() -> Fact | None:
+    """The files of this package and of LLVM; None if one has changed since this process began, which may have imported what was there
+    before, or if there are none, as in an archive.
     """
     llvm = find_spec("llvmlite")
     folders = [(os.path.dirname(sys.modules[_PACKAGE].__file__ or ""), ".py")]
     if llvm is not None and llvm.origin is not None:
         folders.append((os.path.join(os.path.dirname(llvm.origin), "binding"), ""))
-    files, changed = list[Fact](), list[int]()
-    for folder, suffix in folders:
-        _note_files(folder, "", suffix, files, changed)
-    if max(changed) >= STARTED:
+    files, changed = list[Fact](), [0]
+    try:
+        for folder, suffix in folders:
+            _note_files(folder, "", suffix, files, changed)
+    except OSError:
         return None
-    return object_cache.packages(), tuple(sorted(files)), _processor(), features, memory_bytes()
+    return tuple(sorted(files)) if max(changed) < STARTED else None
 
 
 def _note_files(folder: str, below: str, suffix: str, files: list[Fact], changed: list[int]) -> None:

@@ -221,6 +221,22 @@ def test_nothing_is_kept_once_the_sources_have_changed(hits, monkeypatch):
     recipes._environment.cache_clear()
 
 
+def test_nothing_is_kept_under_a_key_from_before_a_change(hits, monkeypatch):
+    """Modules that were imported since then are the new ones."""
+    assert recipes.key_of("something") is not None
+    monkeypatch.setattr(recipes, "STARTED", 0)
+    for _ in range(2):
+        assert not is_found(hits, function())
+
+
+def test_nothing_is_kept_where_the_sources_are_no_files(hits, monkeypatch):
+    recipes._environment.cache_clear()
+    monkeypatch.setattr(td, "__file__", "/somewhere/archive.zip/tapediff/__init__.py")
+    assert recipes.key_of("something") is None
+    assert not is_found(hits, function())
+    recipes._environment.cache_clear()
+
+
 @pytest.mark.parametrize("fault", ["one bit", "half", "empty", "others may write", "another owner", "no code"])
 def test_a_damaged_entry_or_one_of_others_is_a_miss(hits, monkeypatch, tmp_path, fault):
     assert not is_found(hits, function())
