@@ -10,9 +10,13 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, field
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform, overload
+from typing import Any, TypeAlias, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
+
+# An object of a class that is made here.
+Record: TypeAlias = Any
+Fields: TypeAlias = tuple[Field[Record], ...]
 
 _FIELDS_ALONE = dataclasses.dataclass(init=False, repr=False, eq=False)
 _SLOTS_ALONE = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)
@@ -26,12 +30,12 @@ def dataclass(
 ) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(field_specifiers=(field,))
 def dataclass(
-    cls: type[Any] | None = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True, repr: bool = True,
+    cls: type[Record] | None = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True, repr: bool = True,
     unsafe_hash: bool = False,
-) -> Any:  # fmt: skip
+) -> Record:  # fmt: skip
     """Make a dataclass; the options are those of `dataclasses.dataclass`."""
 
-    def make(cls: type[Any]) -> type[Any]:
+    def make(cls: type[Record]) -> type[Record]:
         own = {name for name, method in vars(cls).items() if method is not None or "__eq__" not in vars(cls)}
         made = (_SLOTS_ALONE if slots else _FIELDS_ALONE)(cls)
         fields = dataclasses.fields(made)
@@ -61,8 +65,8 @@ def is_frozen(kind: type) -> bool:
     return kind.__setattr__ is _refuse or (parameters is not None and parameters.frozen)
 
 
-def _constructor(made: type, fields: tuple[Field[Any], ...], frozen: bool) -> Callable[..., None]:
-    names: dict[str, Any] = {"missing": MISSING, "set": object.__setattr__}
+def _constructor(made: type, fields: Fields, frozen: bool) -> Callable[..., None]:
+    names: dict[str, Record] = {"missing": MISSING, "set": object.__setattr__}
     lines: list[str] = []
     for each in fields:
         name, value = each.name, each.name
@@ -88,22 +92,22 @@ def _constructor(made: type, fields: tuple[Field[Any], ...], frozen: bool) -> Ca
     return constructor
 
 
-def _parameter(each: Field[Any]) -> str:
+def _parameter(each: Field[Record]) -> str:
     if each.default_factory is not MISSING:
         return f"{each.name}=missing"
     return each.name if each.default is MISSING else f"{each.name}=default_{each.name}"
 
 
-def _values(fields: tuple[Field[Any], ...]) -> Callable[[Any], object]:
+def _values(fields: Fields) -> Callable[[Record], object]:
     """A function of an object: the values of these fields; for one field, its value."""
     names = [each.name for each in fields]
     return attrgetter(*names) if names else lambda _: ()
 
 
-def _comparison(fields: tuple[Field[Any], ...]) -> dict[str, Callable[..., object] | None]:
+def _comparison(fields: Fields) -> dict[str, Callable[..., object] | None]:
     compared = _values(tuple(each for each in fields if each.compare))
 
-    def __eq__(self: Any, other: Any) -> bool:
+    def __eq__(self: Record, other: Record) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented
         one, two = compared(self), compared(other)
@@ -113,12 +117,12 @@ def _comparison(fields: tuple[Field[Any], ...]) -> dict[str, Callable[..., objec
     return {"__eq__": __eq__}
 
 
-def _hash(fields: tuple[Field[Any], ...]) -> Callable[[Any], int]:
+def _hash(fields: Fields) -> Callable[[Record], int]:
     hashed = _values(tuple(each for each in fields if (each.compare if each.hash is None else each.hash)))
     return lambda self: hash(hashed(self))
 
 
-def _shown(self: Any) -> str:
+def _shown(self: Record) -> str:
     shown = (f"{each.name}={getattr(self, each.name)!r}" for each in dataclasses.fields(self) if each.repr)
     return f"{self.__class__.__qualname__}({', '.join(shown)})"
 
@@ -127,10 +131,10 @@ def _refuse(self: object, name: str, *value: object) -> None:
     raise FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")
 
 
-def _state(self: Any) -> list[object]:
+def _state(self: Record) -> list[object]:
     return [getattr(self, each.name) for each in dataclasses.fields(self)]
 
 
-def _set_state(self: Any, state: list[object]) -> None:
+def _set_state(self: Record, state: list[object]) -> None:
     for each, value in zip(dataclasses.fields(self), state):
         object.__setattr__(self, each.name, value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from ...ir.instruction import CONSTANT, GUARD, INPUT, ValueType, columns_of
 from ...ir.tape import Tape
 from ...ops import REGISTRY
 from . import object_cache, recipes
+from .recipes import Fact
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -55,7 +55,7 @@ def digest_of(tape: Tape) -> bytes | None:
     return tape.derived["digest"]
 
 
-def _plain_tape(tape: Tape) -> Any:
+def _plain_tape(tape: Tape) -> Fact:
     """The tape as numbers and strings, without the lines of the user's function."""
     instructions = []
     for op, inputs, params, type_, _ in tape.instructions:
@@ -69,7 +69,7 @@ def _plain_tape(tape: Tape) -> Any:
     )  # fmt: skip
 
 
-def _plain(value: Any) -> object:
+def _plain(value: Fact) -> object:
     """A parameter as marshal takes it, so that different ones differ."""
     make = _PLAIN.get(type(value))
     if make is None:
@@ -81,7 +81,7 @@ def _plain(value: Any) -> object:
     return make(value)
 
 
-def _fields(value: Any) -> Iterable[object]:
+def _fields(value: Fact) -> Iterable[object]:
     """The contents of a value of one of this package's immutable classes."""
     if type(value).__module__.startswith(f"{_PACKAGE}."):
         if isinstance(value, tuple):
@@ -101,7 +101,7 @@ def _as_it_is(value: object) -> object:
     return value
 
 
-_PLAIN: dict[type, Callable[[Any], object]] = {
+_PLAIN: dict[type, Callable[[Fact], object]] = {
     **dict.fromkeys((int, float, complex, bool, str, bytes, type(None), type(...)), _as_it_is),
     tuple: lambda value: ("tuple", *map(_plain, value)),
     slice: lambda value: ("slice", *map(_plain, (value.start, value.stop, value.step))),
