@@ -13,7 +13,6 @@ from ..ir.tape import Tape
 from ..passes.loops.selects_by_jumps import selects_by_jumps
 from ..passes.pipeline import FINISH, run_passes
 from ..transforms.lanes.rows_in_blocks import rows_in_blocks
-from .bytecode.translate import Translation, translated
 from .loop_ir.ends import end_loops
 from .loop_ir.program import Group, Interpreted, Program, Storage, assembled
 from .loop_ir.short_inputs import short_inputs
@@ -94,6 +93,8 @@ def _translated(groups: list[Group], storages: Sequence[Storage]) -> tuple[list[
     groups use the same slots."""
     if not any(isinstance(group, Interpreted) for group in groups):
         return groups, 0
+    from .bytecode.translate import Translation, translated
+
     several = assembled(groups)
     groups = [translated(storages, group, several) if isinstance(group, Interpreted) else group for group in groups]
     return groups, max(group.slots for group in groups if isinstance(group, Translation))

@@ -22,16 +22,14 @@ parts of it, and read only afterwards; except carries written in place, which ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...base.source_location import Site
 from ...ir.instruction import DynamicArrayType, Param, Params, Primitive, ValueType
-
-KINDS = {"f": "f64", "i": "i64", "b": "i1"}
-ITEM_BYTES = {"f64": 8, "i64": 8, "i1": 1}
+from ..llvm.values import ITEM_BYTES
 
 # Neutral element of each reduction.
 NEUTRAL: dict[str, float | bool] = {"add": 0.0, "maximum": -np.inf, "minimum": np.inf, "and": True, "or": False}

@@ -127,9 +127,9 @@ class PathsCall(AddressedCall):
     def _path_of(self, variant: CompiledPath) -> Path | None:
         """The kernel of a path, compiled if needed; None if it has other inputs or outputs."""
         kernel, fixed, count = variant.compiled.kernel(self._key), list(variant.constants), self._arguments
-        types = kernel.tape.input_types
+        types = kernel.tape_inputs
         given = [*types[:count], *types[count + len(fixed) :]]
-        if given != self.inputs or [*kernel.tape.output_types] != self.outputs or len(types) + len(self.outputs) > MOST_ARGUMENTS:
+        if given != self.inputs or [*kernel.tape_outputs] != self.outputs or len(types) + len(self.outputs) > MOST_ARGUMENTS:
             return None
         arrays = [np.array(c, widened(t).dtype, order="C") for c, t in zip(fixed, types[count:])]
         words = [int(kernel.state[0]), kernel.state.ctypes.data, 0, 0, self._kept.clock.ctypes.data, count, len(fixed), len(types)]

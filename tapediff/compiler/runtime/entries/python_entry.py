@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import sysconfig
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
@@ -85,7 +85,7 @@ def is_available() -> bool:
 
     False with TAPEDIFF_ENTRY=portable in the environment.
     """
-    if os.environ.get("TAPEDIFF_ENTRY") == "portable" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if os.environ.get("TAPEDIFF_ENTRY") == "portable" or "free-threading" in sys.version:
         return False
     array, number = np.zeros((2, 3)), 1.5
     constant = Constant(array)

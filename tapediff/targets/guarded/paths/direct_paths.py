@@ -103,8 +103,8 @@ class DirectPaths:
         # Imported with the first kernel, so that `import tapediff` stays fast.
         from ...native.paths import PathsCall
 
-        types, arguments = variant.compiled.kernel(key).tape, call.key.types
-        made = PathsCall(self._cache, key, arguments, types.input_types[len(arguments) + len(variant.constants) :], types.output_types)
+        kernel, arguments = variant.compiled.kernel(key), call.key.types
+        made = PathsCall(self._cache, key, arguments, kernel.tape_inputs[len(arguments) + len(variant.constants) :], kernel.tape_outputs)
         return DirectRun(made, self._refusing(made.builtin()))
 
     def _refusing(self, run: Callable[..., Tree]) -> Callable[..., Tree]:
@@ -123,4 +123,4 @@ def _results(variant: Variant, key: Key) -> Hashable:
     """A key of results: one direct call runs only kernels with equal ones."""
     tape = variant.program.tape
     has_aux = isinstance(key, Operator) and key.has_aux
-    return key, variant.compiled.kernel(key).tape.output_types, tape.result, tape.returns_tuple, tape.aux if has_aux else None
+    return key, variant.compiled.kernel(key).tape_outputs, tape.result, tape.returns_tuple, tape.aux if has_aux else None
