@@ -110,9 +110,10 @@ class Table:
 
 def table_of(values: Sequence[Object]) -> Table | None:
     """A table of numbers, constants, choices of these, or equal-length tuples of them; None for anything else."""
-    if _is_uniform(values):
-        return Table(number_form(values[0]), [Column(list(values))], len(values))
-    form = _form_of(values)
+    is_of_numbers = _is_uniform(values)
+    form = number_form(values[0]) if is_of_numbers else _form_of(values)
+    if form is not None and is_of_numbers:
+        return Table(form, [Column(list(values))], len(values))
     if form is None:
         return None
     columns = list(map(list, zip(*map(form.leaves, values))))
@@ -147,10 +148,10 @@ def joined_by_columns(test: Object, yes: Sequence[Object], no: Sequence[Object])
     """The entries after a branch of a long sequence that a loop carries, changed in many places; None for others."""
     if not state.is_in_loop or sum(a is not b for a, b in zip(yes, no)) < LEAST_GATHERED:
         return None
-    sides = [_packed(list(map(parted, side))) for side in (yes, no)]
-    if None in sides:
+    first, second = (_packed(list(map(parted, side))) for side in (yes, no))
+    if first is None or second is None:
         return None
-    (count, ours), (other, theirs) = sides
+    (count, ours), (other, theirs) = first, second
     table = table_of([*ours, *theirs[len(ours) :], *theirs, *ours[len(theirs) :]])
     return None if table is None else by_position(join(test, count, other), table.halves_joined(test))
 
