@@ -216,8 +216,9 @@ class Loop:
         self.known.carried.clear()
         for one in self._carried():
             place = one.place
-            if isinstance(place, Cell) and one.is_read:
-                self.known.carried.append((self.variables.index(place.key), one.form))
+            if isinstance(place, Cell):
+                if one.is_read and place.key in self.variables:
+                    self.known.carried.append((self.variables.index(place.key), one.form))
             elif isinstance(place, Entry) and place.holder is self.ends:
                 self.known.carried.append((place.name, one.form))
             elif isinstance(place, Contents):
