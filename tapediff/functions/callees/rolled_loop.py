@@ -11,6 +11,7 @@ from ...passes.loops.carries.split_carries import split_carries
 from ...passes.loops.carries.unread_carries import unread_carries
 from ...passes.loops.counted_loops import counted_loops
 from ...passes.loops.distribution.independent_iterations import independent_iterations
+from ...passes.loops.last_iterations.last_rows import last_rows
 from ...passes.loops.last_iterations.last_values import last_values
 from ...passes.loops.split_constants import split_constants
 from ...passes.parts.regular_positions import regular_positions
@@ -65,9 +66,10 @@ def _with_loops_prepared(tape: Tape) -> Tape:
 
 
 def _straightened(tape: Tape) -> Tape:
-    """Forward array entries to their readers; split array carries into scalars."""
+    """Forward array entries to their readers; drop unread rows of loops, and split array carries into scalars."""
     straight = run_passes(tape, STRAIGHTEN)
-    return straight if split_carries.__name__ in settings.left_out else split_carries(straight)
+    read = straight if last_rows.__name__ in settings.left_out else last_rows(straight)
+    return read if split_carries.__name__ in settings.left_out else split_carries(read)
 
 
 def limited(tape: Tape, save_limit: float, is_whole: bool = False) -> Tape:

@@ -1,4 +1,4 @@
-"""The last iterations of loops: peeled, or computed after the loop.
+"""The last iterations of loops: peeled, read without the rows before, or computed after the loop.
 
-Comes in and goes out: a tape. Open first: `peel_last_iterations.py`.
+Comes in and goes out: a tape. Open first: `last_rows.py`.
 """
