@@ -278,6 +278,35 @@ def check(f, *arguments):
         td.testing.check_gradient(part, part, arguments[k])
 
 
+@pytest.mark.parametrize(
+    ("shape", "mean", "cov"),
+    [
+        ((3,), None, 2.0), ((3,), 0.5, [2.0]), ((3,), [0.5], [[2.0]]), ((), 0.5, 2.0), ((3, 1), None, 2.0), ((1, 1), None, 2.0),
+        ((3,), np.zeros(3), 2.0), ((1, 3), np.ones(3), 2.0), ((4, 3), np.ones(3), [1.0, 2.0, 3.0]), ((2, 1, 2), [1.0, 2.0], np.eye(2) + 0.1),
+    ],
+)  # fmt: skip
+def test_multivariate_normal_has_the_dimensions_that_scipy_infers(shape, mean, cov):
+    x = np.cos(np.arange(np.prod(shape, dtype=int))).reshape(shape)
+    expected = scipy.stats.multivariate_normal.logpdf(x, mean, cov)
+    for found in (
+        td.stats.multivariate_normal.logpdf(x, mean, cov),
+        td.record(lambda x: scipy.stats.multivariate_normal.logpdf(x, mean, cov), x)(x),
+        td.record(lambda x: scipy.stats.multivariate_normal(mean, cov * x.ravel()[0] / x.ravel()[0]).logpdf(x), x)(x),
+    ):
+        assert np.shape(found) == np.shape(expected)
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("shape", "mean", "cov"), [((3, 2), None, 2.0), ((1,), np.zeros(3), 1.0), ((3,), np.zeros(3), np.eye(2)), ((3,), [0.5], np.eye(3))]
+)
+def test_multivariate_normal_refuses_other_lengths(shape, mean, cov):
+    with pytest.raises(td.ShapeMismatch, match="other lengths"):
+        td.record(lambda x: scipy.stats.multivariate_normal.logpdf(x, mean, cov), np.ones(shape))
+    with pytest.raises(td.UnsupportedFunction, match="allow_singular"):
+        td.record(lambda x: scipy.stats.multivariate_normal.logpdf(x, mean, cov, allow_singular=True), np.ones(shape))
+
+
 def test_multivariate_normal_is_scipys():
     """For one vector and several, every form of the covariance, and derivatives in all arguments."""
     rng = np.random.default_rng(0)
