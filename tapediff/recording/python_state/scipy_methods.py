@@ -136,6 +136,7 @@ _METHODS: dict[str, tuple[Answer, dict[str, tuple[str, ...]]]] = {
 }  # fmt: skip
 
 
+MODULES = frozenset(_METHODS)
 _OWNERS = [(module, name) for module, (_, classes) in _METHODS.items() for name in classes]
 
 
