@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see numpy_namespace.py
+from numpy.lib.array_utils import normalize_axis_index
 
 from ..base.byte_code import is_held_elsewhere
 from ..base.current_recording import current_recorder
@@ -36,7 +37,6 @@ from .indexing import (
 )
 from .joining import as_value
 from .kinds import converted
-from .reducing import axes_of
 
 
 def assign(array: Operand, index: Operand, value: Operand) -> None:
@@ -278,7 +278,7 @@ def put_along_axis(arr: Operand, indices: Operand, values: Operand, axis: int | 
     require_tracked(arr, "put_along_axis")
     if axis is None:
         return put(arr, indices, broadcast(values, np.shape(indices)))
-    (axis,) = axes_of(axis, arr.ndim)
+    axis = normalize_axis_index(axis, arr.ndim)
     positions = positions_along(arr.shape, in_range(indices, arr.shape[axis], axis), axis)
     values = _of_dtype(values, arr.dtype)
     arr._refresh()

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..functions.loops import scan
 from ..ir.instruction import Operand, Tree
@@ -41,7 +42,7 @@ def fftconvolve(in1: Operand, in2: Operand, mode: str = "full", axes: Operand = 
         raise ValueError("in1 and in2 should have the same dimensionality")
     if x.ndim == 0:
         return x * y
-    chosen = [axis % x.ndim for axis in (range(x.ndim) if axes is None else np.atleast_1d(axes).tolist())]
+    chosen = range(x.ndim) if axes is None else normalize_axis_tuple(axes, x.ndim)
     index = [slice(None)] * x.ndim
     for axis, (start, count) in zip(chosen, part_of_full("fftconvolve", mode, x, y, chosen)):
         index[axis] = slice(start, start + count)

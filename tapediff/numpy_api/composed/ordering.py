@@ -6,6 +6,7 @@ import math
 from functools import reduce
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ...base.current_recording import current_recorder
 from ...errors import UnsupportedFunction
@@ -26,7 +27,7 @@ def argsort(a: Operand, axis: int | None = -1, kind: object = None, order: objec
     _check_options(kind, order, stable)
     if axis is None or a.ndim == 0:
         a, axis = np.reshape(a, (-1,)), 0
-    (axis,) = axes_of(axis, a.ndim)
+    axis = normalize_axis_index(axis, a.ndim)
     return ARGSORT(a, axis=axis)
 
 
@@ -42,14 +43,14 @@ def sort(a: Operand, axis: int | None = -1, kind: object = None, order: object =
     _check_options(kind, order, stable)
     if axis is None:
         a, axis = np.reshape(a, (-1,)), 0
-    (axis,) = axes_of(axis, a.ndim)
+    axis = normalize_axis_index(axis, a.ndim)
     return _gathered_along(a, ARGSORT(a, axis=axis), axis)
 
 
 def take_along_axis(arr: Operand, indices: Operand, axis: int | None = -1) -> Operand:
     if axis is None:
         arr, axis = np.reshape(arr, (-1,)), 0
-    (axis,) = axes_of(axis, np.ndim(arr))
+    axis = normalize_axis_index(axis, np.ndim(arr))
     if is_tracked(indices):
         return _gathered_along(arr, in_range(indices, np.shape(arr)[axis], axis), axis)
     places = np.take_along_axis(np.arange(arr.size).reshape(arr.shape), indices, axis)
@@ -96,7 +97,7 @@ def median(a: Operand, axis: Axis = None, keepdims: bool = False, overwrite_inpu
 def take(a: Operand, indices: Operand, axis: int | None = None) -> Operand:
     if axis is None:
         return np.reshape(a, (-1,))[indices]
-    taken = a[(slice(None),) * (axis % a.ndim) + (indices,)]
+    taken = a[(slice(None),) * normalize_axis_index(axis, a.ndim) + (indices,)]
     return copy(taken) if isinstance(indices, (int, np.integer)) else taken
 
 

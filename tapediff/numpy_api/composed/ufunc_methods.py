@@ -6,13 +6,14 @@ import operator
 from collections.abc import Callable
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import DTypeLike
 
 from ...ir.instruction import Operand
 from ...ops.arrays.indexing import SCATTER_ADD
 from ..joining import as_value
 from ..kinds import Axis, converted
-from ..reducing import axes_of, reduced_axes
+from ..reducing import reduced_axes
 from ..shaping import copy
 
 # Operands are combined in pairs, in log2(n) operations on arrays.
@@ -75,7 +76,7 @@ def accumulate(ufunc: np.ufunc, array: Operand, axis: int = 0, dtype: DTypeLike 
     array = converted(as_value(array), dtype)
     if array.ndim == 0:
         raise TypeError("cannot accumulate on a scalar")
-    (axis,) = axes_of(operator.index(axis), array.ndim)
+    axis = normalize_axis_index(axis, array.ndim)
     lines = np.moveaxis(array, axis, 0)
     if ufunc in ASSOCIATIVE:
         step = 1
@@ -93,7 +94,7 @@ def accumulate(ufunc: np.ufunc, array: Operand, axis: int = 0, dtype: DTypeLike 
 def reduceat(ufunc: np.ufunc, array: Operand, indices: Operand, axis: int = 0, dtype: DTypeLike | None = None) -> Operand:
     """Reduce the segments that begin at the indices; a segment is one entry if the next index is not larger."""
     array = converted(as_value(array), dtype)
-    (axis,) = axes_of(operator.index(axis), array.ndim)
+    axis = normalize_axis_index(axis, array.ndim)
     lines, extent = np.moveaxis(array, axis, 0), array.shape[axis]
     starts = np.asarray([operator.index(k) for k in indices], np.int64)
     for start in starts:

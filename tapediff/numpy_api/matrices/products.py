@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...ir.instruction import Operand, is_tracked
 from ...ops.arrays.shape import reshape
@@ -88,8 +89,8 @@ def tensordot(a: Operand, b: Operand, axes: Operand = 2) -> Operand:
     if isinstance(axes, int):
         a_axes, b_axes = list(range(a_ndim - axes, a_ndim)), list(range(axes))
     else:
-        a_axes, b_axes = ([k] if isinstance(k, int) else list(k) for k in axes)
-    a_axes, b_axes = [k % a_ndim for k in a_axes], [k % b_ndim for k in b_axes]
+        a_axes, b_axes = axes
+    a_axes, b_axes = list(normalize_axis_tuple(a_axes, a_ndim)), list(normalize_axis_tuple(b_axes, b_ndim))
     a_free = [k for k in range(a_ndim) if k not in a_axes]
     b_free = [k for k in range(b_ndim) if k not in b_axes]
     if not a_free and not b_free:  # keeps vectors, so that the product of a vector with itself is recognised
