@@ -88,3 +88,11 @@ def test_modules_of_scipy_may_be_imported_while_recording():
     expected = [[1, 1, 1], [1, 1, 1], [0.083333, 0, 0], [0, 1, 0], [0.5, 1, 0.5], [-8, 0, 0]]
     assert found.returncode == 0, found.stderr
     np.testing.assert_allclose(ast.literal_eval(found.stdout), expected, atol=1e-6)  # as printed
+
+
+@pytest.mark.parametrize("made", [lambda p: scipy.stats.rayleigh(p), lambda p: scipy.stats.genextreme(0.1, loc=p)])
+def test_distributions_that_are_not_there_are_refused_by_name(made):
+    for method in ("logpdf", "cdf", "ppf"):
+        with pytest.raises(td.UnsupportedFunction, match=f"scipy.stats.{made(0.5).dist.name} of tracked values is not supported"):
+            td.gradient(lambda p, method=method: getattr(made(p), method)(0.3), 0.5)
+    assert made(0.5).cdf(1.0) > 0.0
