@@ -241,9 +241,11 @@ def put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> None:
 def place(arr: Operand, mask: Operand, vals: Operand) -> None:
     """Write the values to the masked entries in turn. The number of these is guarded if the mask is tracked."""
     require_tracked(arr, "place")
-    if math.prod(np.shape(vals)) == 1:
+    if math.prod(np.shape(vals)) == 1 and np.shape(mask) == arr.shape:
         return putmask(arr, mask, vals)
     mask = without_masks(_as_tracked_mask(mask))
+    if mask.size != arr.size:
+        raise ValueError("place: mask and data must be the same size")
     positions = np.flatnonzero(mask)
     if positions.size and not math.prod(np.shape(vals)):
         raise ValueError("Cannot insert from an empty array!")

@@ -100,10 +100,16 @@ class _Dirichlet(_Named):
         """The logarithm of the Dirichlet density; x is taken to sum to 1 along its first axis.
 
         Args:
-            x: the shares, (d,) or (d, n) as in SciPy. -inf, with derivative zero, where one is negative, or 0 where alpha is not 1.
+            x: the shares, (d,) or (d, n) as in SciPy; the last ones may be left out. -inf, with derivative zero, where one is negative,
+                or 0 where alpha is not 1.
             alpha: (d,), positive.
         """
         x, alpha = as_operand(x), positive(as_operand(alpha))
+        if np.ndim(alpha) == 1 and np.ndim(x) and x.shape[0] + 1 == alpha.shape[0]:
+            x = np.concatenate([x, 1.0 - np.sum(x, axis=0, keepdims=True)])
+        if np.ndim(alpha) != 1 or not np.ndim(x) or x.shape[0] != alpha.shape[0]:
+            raise ShapeMismatch("a Dirichlet distribution has a vector alpha and as many shares", at=user_site(),
+                                got=f"alpha {np.shape(alpha)}, x {np.shape(x)}", fix="give the shares of a draw in a column")  # fmt: skip
         column = np.reshape(alpha, alpha.shape + (1,) * (np.ndim(x) - 1))
         inside = LOGICAL_OR(x > 0.0, LOGICAL_AND(EQUAL(x, 0.0), EQUAL(column, 1.0)))
         everywhere = np.all(inside, axis=0)
@@ -128,6 +134,9 @@ class _Multinomial(_Named):
             p: probabilities, (..., d).
         """
         x, n, p = STOP_GRADIENT(as_operand(x)), STOP_GRADIENT(as_operand(n)), as_operand(p)
+        if np.shape(x)[-1:] != np.shape(p)[-1:] or not np.ndim(p):
+            raise ShapeMismatch("a multinomial distribution has as many counts as probabilities", at=user_site(),
+                                got=f"x {np.shape(x)}, p {np.shape(p)}", fix="give both the same last axis")  # fmt: skip
         fits = LOGICAL_AND(np.all(LOGICAL_AND(x >= 0.0, EQUAL(x, FLOOR(x))), axis=-1), EQUAL(np.sum(x, axis=-1), n))
         fits = LOGICAL_AND(fits, np.all(LOGICAL_OR(p > 0.0, EQUAL(x, 0.0)), axis=-1))
         count = SELECT(np.expand_dims(fits, -1), x, 0.0)

@@ -64,6 +64,8 @@ def _gathered_along(arr: Operand, indices: Operand, axis: int) -> Operand:
 
 def positions_along(shape: tuple[int, ...], indices: Operand, axis: int) -> Operand:
     """Convert indices along an axis to flat positions in an array of `shape`."""
+    if np.ndim(indices) != len(shape):
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
     strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
     base = np.zeros((1,) * len(shape), np.int64)
     for k in range(len(shape)):
