@@ -46,7 +46,7 @@ def reduced_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
 
 def _in_dtype(a: Operand, dtype: DTypeLike | None) -> Operand:
     """Convert the entries to NumPy's dtype= argument before the reduction."""
-    if dtype is None or np.dtype(dtype) == a.dtype:
+    if dtype is None or (np.dtype(dtype) == a.dtype and a.dtype != BOOL):
         return a
     if np.dtype(dtype) not in (FLOAT64, np.float32, INT64):
         raise UnsupportedFunction(f"a reduction with dtype={np.dtype(dtype)}", fix="use float64, float32 or int64, or leave dtype out")
