@@ -146,7 +146,7 @@ def moveaxis(a: Operand, source: int | Sequence[int], destination: int | Sequenc
 
 
 def expand_dims(a: Operand, axis: Axis) -> Operand:
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes: Operand = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = a.ndim + len(axes)
     axes = normalize_axis_tuple(axes, ndim)
     rest = iter(a.shape)
