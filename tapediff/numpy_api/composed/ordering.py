@@ -14,7 +14,6 @@ from ...ir.instruction import FLOAT64, Operand, SupportsRecording, is_tracked
 from ...ops import Elementwise
 from ...ops.arrays.indexing import ARGSORT, GATHER, SEARCHSORTED
 from ...ops.elementwise.arithmetic import CONVERT
-from ..complex_numbers.pair import is_complex
 from ..elementwise import as_mask
 from ..indexing import in_range
 from ..joining import as_value
@@ -152,7 +151,7 @@ def _conditions_of(x: Operand, condlist: Operand) -> list[Operand]:
 
 def _is_entrywise(recorder: Operand, start: int, x: Operand) -> bool:
     """Whether each entry of what was recorded from start on depends on that entry of x alone."""
-    if x.ndim == 0 or is_complex(x):
+    if x.ndim == 0:
         return True
     x = x if x._recorder is recorder else recorder.capture(x)
     dependent = {x._id}
