@@ -146,6 +146,8 @@ def covariance(f: Target, x: Tree, /, *args: Tree, scale: float | None = None, *
     if scale is None and freedom < 1:
         raise ArgumentMismatch("the variance of residuals cannot be estimated from as many parameters",
                                got=f"{residuals.size} residuals, {vector.size} parameters", fix="scale=, their variance")  # fmt: skip
+    if scale is not None and not 0.0 < scale < np.inf:
+        raise ArgumentMismatch("the variance of residuals is positive", got=f"scale={scale!r}", fix="scale=1.0 for scaled residuals")
     variance = float(np.sum(residuals**2)) / freedom if scale is None else scale
     return Covariance(at, float(freedom) if scale is None else np.inf, np.sqrt(variance) * factor)
 

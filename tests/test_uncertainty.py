@@ -260,3 +260,9 @@ def test_a_number_has_a_number_as_variance():
     assert td.propagate(lambda x: 2.0 * x, np.zeros(0), np.zeros((0, 0))).covariance.shape == (0, 0)
     with pytest.raises(td.DtypeMismatch, match="pass floats"):
         td.propagate(np.sum, np.array([1, 2]), np.eye(2))
+
+
+@pytest.mark.parametrize("scale", [-1.0, 0.0, np.nan, np.inf])
+def test_variances_of_residuals_are_positive(scale):
+    with pytest.raises(td.ArgumentMismatch, match="is positive"):
+        td.covariance(lambda p: p - np.ones(2), np.ones(2), scale=scale)
