@@ -21,7 +21,7 @@ from ..ops.arrays.indexing import GATHER, PUT, REPLACE, SCATTER_ADD, Region, Reg
 from ..ops.arrays.shape import broadcast, reshape
 from ..ops.elementwise.comparison import NOT_EQUAL, SELECT
 from .complex_numbers.pair import is_complex
-from .composed.ordering import positions_along, sort
+from .composed.ordering import positions_along, require_same_axes, sort
 from .indexing import (
     MOST_WRITTEN_OUT,
     holds_tracked_index,
@@ -281,6 +281,7 @@ def put_along_axis(arr: Operand, indices: Operand, values: Operand, axis: int | 
     if axis is None:
         return put(arr, indices, broadcast(values, np.shape(indices)))
     axis = normalize_axis_index(axis, arr.ndim)
+    require_same_axes(arr, indices)
     positions = positions_along(arr.shape, in_range(indices, arr.shape[axis], axis), axis)
     values = _of_dtype(values, arr.dtype)
     arr._refresh()

@@ -50,10 +50,16 @@ def take_along_axis(arr: Operand, indices: Operand, axis: int | None = -1) -> Op
     if axis is None:
         arr, axis = np.reshape(arr, (-1,)), 0
     axis = normalize_axis_index(axis, np.ndim(arr))
+    require_same_axes(arr, indices)
     if is_tracked(indices):
         return _gathered_along(arr, in_range(indices, np.shape(arr)[axis], axis), axis)
     places = np.take_along_axis(np.arange(arr.size).reshape(arr.shape), indices, axis)
     return GATHER(arr, places)
+
+
+def require_same_axes(arr: Operand, indices: Operand) -> None:
+    if np.ndim(indices) != np.ndim(arr):
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
 
 
 def _gathered_along(arr: Operand, indices: Operand, axis: int) -> Operand:
@@ -63,8 +69,6 @@ def _gathered_along(arr: Operand, indices: Operand, axis: int) -> Operand:
 
 def positions_along(shape: tuple[int, ...], indices: Operand, axis: int) -> Operand:
     """Convert indices along an axis to flat positions in an array of `shape`."""
-    if np.ndim(indices) != len(shape):
-        raise ValueError("`indices` and `arr` must have the same number of dimensions")
     strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
     base = np.zeros((1,) * len(shape), np.int64)
     for k in range(len(shape)):
