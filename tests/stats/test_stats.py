@@ -406,3 +406,12 @@ def test_other_methods_of_frozen_distributions_are_refused_by_name():
     for method in ("rvs", "logpmf", "cov"):
         with pytest.raises(td.UnsupportedFunction, match=f"multivariate_normal.*{method}"):
             td.record(lambda x: getattr(scipy.stats.multivariate_normal(x, COVARIANCE), method)(0.1), PLACE)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "shapes"), [("binom", (3, 0.0)), ("binom", (3, 1.0)), ("nbinom", (2.0, 1.0)), ("bernoulli", (0.0,)), ("poisson", (1e-300,))]
+)
+def test_quantiles_of_what_is_certain_are_its_value(distribution, shapes):
+    q = np.array([0.0, 0.2, 0.9, 1.0])
+    f = lambda q: getattr(scipy.stats, distribution).ppf(q, *shapes)
+    np.testing.assert_array_equal(td.record(f, q)(q), f(q))
