@@ -4,6 +4,7 @@ A module is loaded when a name of it is first used: importing everything takes t
 is kept, and a program that only catches td.TapediffError, or a process that only unpickles, needs little of it.
 """
 
+import gc
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -34,9 +35,8 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .functions.primitive import Primitive, primitive
     from .functions.branches import cond, switch
     from .functions.loops import fori_loop, scan, while_loop
-    from .targets.derivatives import (
-        grad, gradient, hessian, jacfwd, jacobian, jacrev, stop_gradient, value_and_grad, value_and_gradient, vmap,
-    )  # fmt: skip
+    from .targets.derivatives import grad, hessian, jacfwd, jacobian, jacrev, stop_gradient, value_and_grad, vmap
+    from .targets.operators.gradients import gradient, value_and_gradient
     from .targets.operators.products import jvp, linearize, vjp
     from .targets.operators.hessian_products import hvp, value_gradient_and_hvp
     from .targets.operators.matrices import value_and_jacobian, value_gradient_and_hessian
@@ -99,7 +99,8 @@ MODULES = {
     "functions.primitive": "Primitive primitive",
     "functions.branches": "cond switch",
     "functions.loops": "fori_loop scan while_loop",
-    "targets.derivatives": "grad gradient hessian jacfwd jacobian jacrev stop_gradient value_and_grad value_and_gradient vmap",
+    "targets.derivatives": "grad hessian jacfwd jacobian jacrev stop_gradient value_and_grad vmap",
+    "targets.operators.gradients": "gradient value_and_gradient",
     "targets.operators.products": "jvp linearize vjp",
     "targets.operators.hessian_products": "hvp value_gradient_and_hvp",
     "targets.operators.matrices": "value_and_jacobian value_gradient_and_hessian",
@@ -125,6 +126,9 @@ def _load(name: str) -> object:
     """Load the public name or module of tapediff (PEP 562); from then on it is an attribute like any other."""
     if name.startswith("__"):  # asked for by inspect, doctest, pickle: never a module
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Modules make no garbage, and are half of what a short program collects.
+    collects = gc.isenabled()
+    gc.disable()
     try:
         if name in HOME:
             found = globals()[name] = getattr(import_module(f".{HOME[name]}", __name__), name)
@@ -137,6 +141,9 @@ def _load(name: str) -> object:
     except IMPORT_FAILURES as error:
         raise_if_out_of_memory(error)
         raise
+    finally:
+        if collects:
+            gc.enable()
 
 
 # Type checkers know the names from above, and report misspelt names.

@@ -17,7 +17,7 @@ import numpy as np
 from .base.byte_code import COUNTS_REFERENCES, IS_KNOWN, PYTHONS
 from .base.operating_system import HAS_PRIVATE_FILES, available_threads, memory_bytes, private_directory
 from .base.settings import CACHE_VARIABLE, settings
-from .compiler.jit.object_cache import is_finished, own_files
+from .compiler.jit.object_cache import CODE, is_finished, own_files
 from .compiler.llvm.cpu import has, processor
 from .targets.compile_target import compile
 from .targets.derivatives import value_and_gradient
@@ -164,15 +164,15 @@ def _check_cache() -> Finding:
         return Finding(NOTE, f"{directory} is not used: this system cannot tell who may write to it")
     try:
         with private_directory(directory) as handle:
-            files = [found.st_size for name, found in own_files(handle) if is_finished(name)]
-            total = sum(files)
+            files = [(name, found.st_size) for name, found in own_files(handle) if is_finished(name)]
+            total, kernels = sum(size for _, size in files), sum(name.endswith(CODE) for name, _ in files)
             if not os.access(directory, os.W_OK):
                 return Finding(
                     FAULT, f"{directory} cannot be written to", f"chmod u+w {directory}, or name another one"
                 )
     except OSError as refused:
         return Finding(FAULT, f"{directory} is not used: {refused}", f"chmod 700 {directory}, or name another one, not by a link")
-    return Finding(WELL, f"{directory}: {len(files)} kernels, {total / 2**20:.1f} MB")
+    return Finding(WELL, f"{directory}: {kernels} kernels, {total / 2**20:.1f} MB")
 
 
 def _check_kernel() -> Finding:

@@ -8,7 +8,7 @@ from support.written_programs import numerical
 
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
-from tapediff.compiler.kernel import build_program
+from tapediff.compiler.pipeline import build_program
 from tapediff.passes.pipeline import run_passes
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 

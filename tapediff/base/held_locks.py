@@ -1,4 +1,4 @@
-"""Locks that are held while a function runs, whatever interrupts it."""
+"""What several threads change: locks that are held while a function runs, whatever interrupts it, and tables of limited length."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 def holding(lock: AbstractContextManager[object, None] | str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -38,3 +39,9 @@ def holding(lock: AbstractContextManager[object, None] | str) -> Callable[[Calla
     # fmt: on
 
     return lambda function: with_own(function, lock) if isinstance(lock, str) else with_this(function, lock)
+
+
+def drop_oldest(table: dict[int, T], most: int) -> None:
+    """Drop the first entries of a table until at most so many are left; other threads may do the same meanwhile."""
+    for key in list(table)[: max(len(table) - most, 0)]:
+        table.pop(key, None)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field
+import time
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING
 
+from .records import dataclass
 from .source_location import user_site
 
 if TYPE_CHECKING:
     from logging import Logger
+
+# When the first modules of this package were imported, in nanoseconds.
+STARTED = time.time_ns()
 
 # The directory of the kernel cache; unset: no cache.
 CACHE_VARIABLE = "TAPEDIFF_CACHE_DIR"

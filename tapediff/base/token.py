@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import sys
 from collections.abc import Iterable, Iterator
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -12,6 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .source_location import Site
+
+try:
+    from _blake2 import blake2b as blake2b  # hashlib's own, without OpenSSL, which takes 3 ms to load
+except ImportError:
+    from hashlib import blake2b as blake2b
 
 # A value of the user's program or of a tape, whose attributes are read once its type is known.
 Value: TypeAlias = Any
@@ -45,7 +49,9 @@ class _Digests:
         if known is not None:
             return known[1]
         self._known[id(value)] = value, b"a part of itself"
-        made = hashlib.sha256()
+        from hashlib import sha256
+
+        made = sha256()
         for part in self._parts(value):
             made.update(part)
         self._known[id(value)] = value, made.digest()

@@ -26,7 +26,7 @@ from .loop_ir.program import Invoke, Program
 from .pipeline import build_body
 from .runtime.call_frame import ArgumentLayout
 from .runtime.callees.dispatch_table import CalleeTable
-from .runtime.guard_reports import Exits
+from .runtime.guard_reports import exits_of
 from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
 
 
@@ -56,7 +56,7 @@ class LoopKernel:
         self._constants = aligned_bytes(self.program.constants)
         self.address = self.native.address
         self.state = np.array([self.address, self._constants.ctypes.data, *[0] * SLOT_COUNT], np.int64)
-        self.exits = Exits(self.program)
+        self.exits = exits_of(self.program)
         self.failures = self.program.failures
         weakref.finalize(self, free_workspaces, self.state)
         self.seconds = time.perf_counter() - start

@@ -1,5 +1,5 @@
-"""From tape to scheduled loop program: put rows in blocks, lower, recompute stencils, fuse, rematerialize, recompute products, place in
-memory, block by rows, merge, cut into bands, plan memory.
+"""From tape to scheduled loop program: put rows in blocks, lower, end loops, recompute stencils, fuse, rematerialize, recompute products,
+place in memory, block by rows, merge, cut into bands, plan memory.
 
 Each stage takes groups and storages and gives new ones.
 """
@@ -13,8 +13,9 @@ from ..ir.tape import Tape
 from ..passes.loops.selects_by_jumps import selects_by_jumps
 from ..passes.pipeline import FINISH, run_passes
 from ..transforms.lanes.rows_in_blocks import rows_in_blocks
-from .bytecode.translate import Translation, translated
+from .loop_ir.ends import end_loops
 from .loop_ir.program import Group, Interpreted, Program, Storage, assembled
+from .loop_ir.short_inputs import short_inputs
 from .lower.lower import Lowered, lower
 from .schedule.cut_into_bands import cut_into_bands
 from .schedule.fusion import schedule
@@ -29,14 +30,16 @@ from .schedule.row_blocking import block_rows
 from .schedule.split_long import split_long
 
 
-def build_program(tape: Tape, threads: int = 0) -> Program:
+def build_program(tape: Tape, threads: int = 0, *, ends_loops: bool = True) -> Program:
     """The scheduled loop program of a tape, with its memory plan.
 
     Args:
         threads: the most threads that may share a loop; long sums are then cut into bands. 0: no sum is cut.
+        ends_loops: loops over arrays of many sizes may end where the data end.
     """
     lowered = lower(_finished(tape), threads)
-    steps, storages = recompute_stencils(lowered.steps, lowered.storages)
+    steps = end_loops(lowered.steps, lowered.storages, lowered.constants) if ends_loops and not threads else lowered.steps
+    steps, storages = recompute_stencils(steps, lowered.storages)
     groups, storages = rematerialize(schedule(steps, storages), storages)
     return _planned(lowered, storages, [], split_long(groups), threads, is_body=False)
 
@@ -81,7 +84,7 @@ def _planned(
         workspace_bytes = slots_at + 8 * slots
     return Program(
         lowered.tape.name, storages, groups, lowered.constants, len(lowered.tape.inputs), len(lowered.tape.outputs),
-        lowered.failures, workspace_bytes, len(before), slots_at, threads,
+        lowered.failures, workspace_bytes, len(before), slots_at, threads, frozenset() if is_body else short_inputs(groups, storages),
     )  # fmt: skip
 
 
@@ -90,6 +93,8 @@ def _translated(groups: list[Group], storages: Sequence[Storage]) -> tuple[list[
     groups use the same slots."""
     if not any(isinstance(group, Interpreted) for group in groups):
         return groups, 0
+    from .bytecode.translate import Translation, translated
+
     several = assembled(groups)
     groups = [translated(storages, group, several) if isinstance(group, Interpreted) else group for group in groups]
     return groups, max(group.slots for group in groups if isinstance(group, Translation))

@@ -340,7 +340,7 @@ def cached_(function: Object, maxsize: Object, typed: Object, info: Object, /) -
     return made
 
 
-# Heaps: an entry is at one position on each path
+# Heaps and sorted lists: positions are known on each path
 
 
 def heappush_(heap: Object, value: Object, /) -> None:
@@ -402,30 +402,35 @@ def nsmallest_(count: Object, items: Object, key: Object = None) -> Object:
     return sorted(items, key=key)[: max(count, 0)]
 
 
-def bisect_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
-    return _place(a, x, lo, len(a) if hi is None else hi, key, False)
+def bisect_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None, is_long: Object = False) -> Object:
+    return _place(a, x, lo, len(a) if hi is None else hi, key, False, is_long)
 
 
-def bisect_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
-    return _place(a, x, lo, len(a) if hi is None else hi, key, True)
+def bisect_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None, is_long: Object = False) -> Object:
+    return _place(a, x, lo, len(a) if hi is None else hi, key, True, is_long)
 
 
-def _place(a: Object, x: Object, lo: Object, hi: Object, key: Object, is_left: Object) -> Object:
-    """The position before or after the entries equal to x, in a[lo:hi]."""
-    if lo >= hi:
-        return lo
-    middle = (lo + hi) // 2
-    value = a[middle] if key is None else key(a[middle])
-    is_behind = value < x if is_left else not (x < value)
-    return _place(a, x, middle + 1, hi, key, is_left) if is_behind else _place(a, x, lo, middle, key, is_left)
+def _place(a: Object, x: Object, lo: Object, hi: Object, key: Object, is_left: Object, is_long: Object) -> Object:
+    """The position before or after the entries equal to x, in a[lo:hi]: by a loop, or on sides of known positions."""
+    while lo < hi:
+        middle = (lo + hi) // 2
+        value = a[middle] if key is None else key(a[middle])
+        is_behind = value < x if is_left else not (x < value)
+        if is_long:
+            lo, hi = (middle + 1, hi) if is_behind else (lo, middle)
+        elif is_behind:
+            return _place(a, x, middle + 1, hi, key, is_left, False)
+        else:
+            return _place(a, x, lo, middle, key, is_left, False)
+    return lo
 
 
-def insort_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> None:
-    a.insert(bisect_right_(a, x if key is None else key(x), lo, hi, key=key), x)
+def insort_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None, is_long: Object = False) -> None:
+    a.insert(bisect_right_(a, x if key is None else key(x), lo, hi, key=key, is_long=is_long), x)
 
 
-def insort_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> None:
-    a.insert(bisect_left_(a, x if key is None else key(x), lo, hi, key=key), x)
+def insort_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None, is_long: Object = False) -> None:
+    a.insert(bisect_left_(a, x if key is None else key(x), lo, hi, key=key, is_long=is_long), x)
 
 
 # Statistics

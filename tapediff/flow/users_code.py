@@ -5,7 +5,7 @@ The user's is what lies outside of installed packages, and the installed package
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from types import FunctionType, MethodType
 
 from ..base.source_location import (
@@ -31,7 +31,7 @@ def is_users(function: object) -> bool:
 _LOOK_UPS = ("namedtuple.", "singledispatch.<locals>.dispatch")
 
 # Libraries treated as the user's code, and builtins in Python.
-_TRANSLATED = (*TRANSLATED, str(Path(__file__).parent / "in_python.py"))
+_TRANSLATED = (*TRANSLATED, os.path.join(os.path.dirname(__file__), "in_python.py"))
 
 
 class _Files(dict[str, bool]):

@@ -90,7 +90,10 @@ def _scan_of_selected(
         return None
     kept = made[0].kept[-made[0].ndim]
     # Where there is no entry, the first iteration is computed once more, as another could fail.
-    entry = np.argmax(kept.mask) if not reverse else kept.extent - 1 - np.argmax(kept.mask[::-1])
+    if kept.length is not None:
+        entry = np.maximum(kept.length - 1, 0) if reverse else 0
+    else:
+        entry = np.argmax(kept.mask) if not reverse else kept.extent - 1 - np.argmax(kept.mask[::-1])
     firsts = [np.take(leaf.whole, entry, axis=0) for leaf in made]
     init_leaves, treedef = flatten(init)
 

@@ -13,7 +13,6 @@ from ..ir.instruction import BOOL_SCALAR, Operand, Tree, ValueType, is_tracked
 from ..ir.pytree import TreeDef, describe_treedef, flatten
 from ..ops.control.calls import LOOP, LoopCotangents, LoopForm
 from ..ops.elementwise.arithmetic import CONVERT
-from ..transforms.reverse_loop import carries_read
 from .callees.body import Body, as_operand, caught_outside, items_of, kept_callee, type_of, value_of
 from .callees.recorded_callee import RecordedCallee
 from .captured.freeze import Frozen
@@ -68,6 +67,8 @@ class RecordedLoop:
 
     def carries_read(self, init: Sequence[Operand], streams: Sequence[Operand]) -> list[Operand]:
         """The initial values of the carries that the reverse pass needs at every iteration. Records one iteration, not the loop."""
+        from ..transforms.reverse_loop import carries_read
+
         callee, _, carries = self._body(self.promoted(init), streams, False, True)
         tape = callee.only_tape()
         if tape is None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
 
+from ..base.records import dataclass
 from ..base.source_location import spot_of
 from ..base.token import is_hashed_by_joblib, token_of
 from ..errors import InvalidTape, describe
@@ -243,6 +243,8 @@ MOST_IN_NOTEBOOK = 100
 
 def in_notebook(text: str) -> str:
     """A text as notebooks show it: as it is laid out, without wrapped lines."""
+    import html
+
     return f'<pre style="overflow-x: auto; white-space: pre">{html.escape(text)}</pre>'
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 import numpy as np
 
@@ -222,6 +221,8 @@ def missing_name(module: str, name: str, names: Iterable[str]) -> Exception:
     Returns:
         An AttributeError; inside `from module import name`, an ImportError with the same text, as Python would drop this one.
     """
+    from difflib import get_close_matches  # which only mistakes need
+
     prefix = "td" + module.removeprefix(__name__.partition(".")[0])
     instead = FOR_NAME.get(f"{prefix}.{name}".removeprefix("td."))
     if instead is None and callable(getattr(np, name, None)):

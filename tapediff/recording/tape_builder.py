@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.source_location import Site, is_library_file
+from ..base.token import blake2b
 from ..ir.instruction import (
     BOOL_SCALAR,
     CONSTANT,
@@ -228,6 +229,4 @@ def _key(array: np.ndarray) -> Hashable:
 
 
 def _digest(array: np.ndarray) -> bytes:
-    import hashlib  # 4 ms, and rarely needed
-
-    return hashlib.blake2b(array.tobytes(), digest_size=16).digest()
+    return blake2b(array.tobytes(), digest_size=16).digest()

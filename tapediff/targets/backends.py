@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from ..base.settings import THREADS_VARIABLE, settings
@@ -63,16 +65,63 @@ def make_kernel(backend: str, tape: Tape, program: Program | None = None, thread
     from ..compiler.kernel import Kernel
 
     if backend == NUMBA:
-        from ..compiler.loop_ir.program import Interpreted
+        from ..compiler.loop_ir.program import Interpreted, Invoke
         from ..compiler.pipeline import build_program
 
-        program = program or build_program(tape)
+        if program is None or any(isinstance(group, Invoke) and group.stop for group in program.groups):
+            program = build_program(tape, ends_loops=False)
         # Byte code leaves numba nothing to compile.
         if not any(isinstance(group, Interpreted) for group in program.groups):
             from ..compiler.numba_backend.kernel import NumbaKernel
 
             return NumbaKernel(tape, program)
     return Kernel(tape, program, threads)
+
+
+def kernel_key(tape: Tape, argnums: object, threads: int) -> bytes | None:
+    """The name on disk of a kernel of a recorded tape; None if it is not kept there.
+
+    Args:
+        argnums: as for CompiledTape.kernel.
+    """
+    asked = _name_of(argnums)
+    if settings.cache_directory is None or asked is None:
+        return None
+    from ..compiler.jit.tape_digest import key_of
+
+    return key_of("kernel", tape, asked, threads)
+
+
+def _name_of(argnums: object) -> object:
+    """The key of a kernel by names; None for operators that hold more than numbers."""
+    if argnums is None:
+        return "value"
+    if isinstance(argnums, tuple):
+        return argnums
+    make, *rest = (getattr(argnums, name) for name in ("make", "wrt", "keep", "count", "vectors", "mode", "has_aux", "parts"))
+    is_found = isinstance(make, FunctionType) and getattr(sys.modules.get(make.__module__), make.__qualname__, None) is make
+    return (make.__module__, make.__qualname__, *rest) if is_found and not rest[-1] else None
+
+
+def recalled_kernel(key: bytes | None, tape: Callable[[], Tape], make: Callable[[], Kernel], threads: int) -> Kernel:
+    """The kernel of this name, or a new one that takes the name.
+
+    Args:
+        tape, make: make the tape that it runs, and the kernel.
+    """
+    if key is None:
+        return make()
+    from ..compiler.jit import recipes
+    from ..compiler.kernel import Kernel
+
+    kept = recipes.recalled(key)
+    found = None if kept is None else Kernel.recalled(kept, tape, threads)
+    if found is None:
+        found = make()
+        kept = found.kept()
+        if kept is not None:
+            recipes.remember(key, kept)
+    return found
 
 
 def sent_code(kernels: Iterable[Kernel]) -> Sent | None:

@@ -15,7 +15,6 @@ from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import PENDING
 from ..errors import GuardFailed, hide_frames
 from ..functions.callees.callee import with_dear_sides
-from ..functions.callees.rolled_loop import rolled
 from ..functions.captured.environment_check import EnvironmentCheck, stale_error
 from ..ir.arguments import chosen_arguments
 from ..ir.inputs import as_inputs
@@ -24,10 +23,18 @@ from ..ir.interpreter import GuardFailure, inline
 from ..ir.outputs import Out, check_out
 from ..ir.pytree import ARRAY
 from ..ir.tape import Tape
-from ..passes.pipeline import run_passes
 from ..recording.arguments.bind_call import positional
 from ..recording.python_state.gc_pause import without_collections
-from .backends import NATIVE, check_backend, make_kernel, receive_code, sent_code, threads_of
+from .backends import (
+    NATIVE,
+    check_backend,
+    kernel_key,
+    make_kernel,
+    recalled_kernel,
+    receive_code,
+    sent_code,
+    threads_of,
+)
 from .evaluate.call_code import GuardValue, raise_pending
 from .evaluate.chosen import chosen_of_tape, inputs_of
 from .evaluate.direct_calls import (
@@ -227,11 +234,16 @@ class CompiledTape(NativeCalls, Generic[Result]):
         if argnums == (0,):
             known.allow_constants()
             self._fast = self._checked(known.call)
-        elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not known.tape.returns_tuple and self.tape.aux is None:
+        elif argnums is None and known.tape_outputs == (FLOAT_SCALAR,) and not known.returns_tuple and self.tape.aux is None:
             self._fast_value = self._checked(known.call)
         return known
 
     def _make_kernel(self, argnums: Key) -> Kernel:
+        key = kernel_key(self.tape, argnums, self.threads) if self.backend == NATIVE and self.memory is None else None
+        tape = self.tape  # the kernel holds it, and not what holds the kernel
+        return recalled_kernel(key, lambda: _derived(tape, argnums), lambda: self._compiled(argnums), self.threads)
+
+    def _compiled(self, argnums: Key) -> Kernel:
         long = None if isinstance(argnums, Operator) else long_program(self.tape, argnums)
         if self.memory is not None and (long is None or long[1].workspace_bytes > self.memory):
             long = fitted(self.tape, lambda tape: _derived(tape, argnums), self.memory, self.threads)[:2]
@@ -290,7 +302,7 @@ class CompiledTape(NativeCalls, Generic[Result]):
     def _is_plain(self, key: Key) -> bool:
         """True if a kernel takes the arguments, and returns the results, without conversion."""
         kernel = self.kernel(key)
-        is_exact = all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape.output_types))
+        is_exact = all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape_outputs))
         return is_exact and self.tape.arguments is None and not self.tape.named_only
 
     def operate(
@@ -368,6 +380,9 @@ def _described(key: Key) -> str:
 
 def _derived(tape: Tape, argnums: Key) -> Tape:
     """The tape that a kernel computes."""
+    from ..functions.callees.rolled_loop import rolled
+    from ..passes.pipeline import run_passes
+
     if isinstance(argnums, Operator):
         made = argnums.tape(tape)
     else:

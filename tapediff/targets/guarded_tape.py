@@ -311,7 +311,7 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         check_out(into, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
         outs = None if into is None else (list(into) if several else [into])
         call, variant, (value, gradients) = self._gradients(call, outs)
-        if numbers == (0,) and variant.is_direct and call.extents is None and self._direct.answers(variant):
+        if numbers == (0,) and (variant.is_direct or call.extents is not None) and self._direct.answers(variant):
             self._use_fast_path(call, variant)
         found = out if out is not None else chosen.nested([g[()] if g.shape == () else g for g in gradients])
         kernel = lambda: self._direct.kernel(call, variant, numbers)  # noqa: E731 -- its name is its use
@@ -332,6 +332,12 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
 
     def _use_fast_path(self, call: KeyedCall, variant: Variant) -> None:
         """Make the next call of this kind take the fast path."""
+        if call.extents is not None:
+            fast = self._direct.fast_call_of_sizes(call, variant)
+            if fast is not None:
+                self._shape, self._dtype = variant.shape, variant.dtype
+                self._fast = self._fast_gradient = fast
+            return
         self._shape, self._dtype = variant.shape, variant.dtype
         asking = self.asking_call(variant)
         fast = self._direct.fast_call(call, variant, (0,)) if asking is None else self._recordings.current.checked(asking)

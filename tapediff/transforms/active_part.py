@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
+from ..base.records import dataclass
 from ..errors import ArgumentMismatch
 from ..ir.instruction import CONSTANT, INPUT, INT64, Instruction, Operand, Primitive, ValueType, is_tracked
 from ..ir.rewriter import Rewriter
@@ -26,7 +27,6 @@ from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..ops.control.calls import TupleOp
 from ..ops.declaration.op import Elementwise, Op
 from ..ops.matrices.products import MATMUL
-from ..passes.simplify.dead_code import dead_code
 from .entry_sets import Axis, EntrySet, located, matched_axes, union
 
 # The value of the first operand, the derivative of the second. Only used inside this module.
@@ -101,6 +101,8 @@ def closed(tape: Tape, wrt: Sequence[int], parts: Sequence[Part], first: int) ->
     Args:
         first: the position of the first part; -1 where the tape does not take them.
     """
+    from ..passes.simplify.dead_code import dead_code
+
     rewriter = Rewriter(tape)
     own = () if first < 0 else range(first, first + len(parts))
     part_at = {tape.inputs[k]: (tape.inputs[x], part) for k, x, part in zip(own, wrt, parts)}
@@ -157,6 +159,8 @@ class _Restricted(Rewriter):
         self.entered: dict[int, int] = {}
 
     def finished(self, wrt: Sequence[int]) -> Tape:
+        from ..passes.simplify.dead_code import dead_code
+
         tape = self.tape
         inputs = (*(self.entered.get(i, self.number[i]) for i in tape.inputs), *self.added.values())
         active = (*tape.active_inputs, *range(len(tape.inputs), len(inputs)))

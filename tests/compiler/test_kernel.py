@@ -9,8 +9,9 @@ import tapediff as td
 from tapediff.compiler.codegen.emitter import FAILURE, LARGEST_STACK_WORKSPACE
 from tapediff.compiler.codegen.python_listing import listing, run_listing
 from tapediff.compiler.jit.native_function import assembly
-from tapediff.compiler.kernel import Kernel, build_program
+from tapediff.compiler.kernel import Kernel
 from tapediff.compiler.loop_ir.program import Access, Exit, LoopNest, RoutineCall, Step
+from tapediff.compiler.pipeline import build_program
 from tapediff.compiler.runtime.entries import python_entry as entry
 from tapediff.ir.interpreter import run
 from tapediff.ops.elementwise.arithmetic import CONVERT

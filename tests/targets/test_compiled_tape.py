@@ -9,7 +9,7 @@ import pytest
 
 import tapediff as td
 from tapediff.compiler.codegen.emitter import LARGEST_STACK_WORKSPACE
-from tapediff.compiler.kernel import SHORT_WORK, Kernel
+from tapediff.compiler.kernel import Kernel
 
 A = np.array([0.3, -1.2, 2.0, 0.7, 1.1])
 
@@ -202,7 +202,7 @@ def test_threads_do_not_disturb_each_other(f):
     compiled = td.compile(f, points[0])
     kernel = compiled.kernel((0,))
     assert (kernel.workspace_bytes > LARGEST_STACK_WORKSPACE) == (f is large)
-    assert (kernel._work() > SHORT_WORK) == (f is large)
+    assert kernel.facts.is_short == (f is not large)
     expected = [td.value_and_gradient(compiled, p) for p in points]
     wrong = []
 

@@ -11,9 +11,6 @@ import math
 from collections.abc import Sequence
 
 from ...ir.guard_rows import EACH
-from ..bytecode.emit_call import emit_interpreted
-from ..bytecode.sweeps.program import Sweeps
-from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES
 from ..linalg.stacked_calls import call_in_lanes, is_in_lanes
 from ..llvm.alike_functions import alike_functions
@@ -85,8 +82,10 @@ class Emitter(KernelFunction):
                 emit_bands(self, group, part, part.routine_of_matrix)
             case Outlined(inner):
                 self._call_chunk(inner)
-            case Translation() | Sweeps():
-                emit_interpreted(self, group)
+            case Interpreted() if type(group) is not Interpreted:
+                from ..bytecode.emit_call import emit_interpreted  # few kernels need it
+
+                emit_interpreted(self, group)  # type: ignore[arg-type]  # Translation or Sweeps
             case RoutineCall():
                 self.call(group)
             case Invoke():

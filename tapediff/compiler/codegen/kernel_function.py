@@ -37,6 +37,8 @@ class KernelFunction(LaneMemory):
     def __init__(self, program: Program, name: str, owner: KernelFunction | None = None) -> None:
         self.program = program
         self.storages = program.storages
+        # The inputs that may have fewer entries than their storages.
+        self.short = {position for position, _ in program.short}
         self.name = name
         self.code = Code("body")
         # Storages that reductions need not initialise.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from ..llvm.values import MEMORY_TYPES
+from ...base.records import dataclass
+from ..llvm.values import MEMORY_TYPES, greatest, least
 from ..loop_ir.collapse_loops import LANES, collapsed
-from ..loop_ir.program import Access, Literal, LoopNest, Scan, Step
-from ..math.simd import Value, constant, splat
+from ..loop_ir.program import Access, Extent, Literal, LoopNest, Scan, Step
+from ..math.simd import Value, constant, select, splat
 from .kernel_function import KernelFunction
 from .outlining import inlined, is_costly, is_short, outlined, runs_in_pairs
 from .reductions import Accumulators
@@ -72,6 +72,16 @@ def fill(owner: KernelFunction, storage: int, value: float) -> None:
     Nest(owner, LoopNest((item.size,), (step,))).emit()
 
 
+def end_of(owner: KernelFunction, stop: frozenset[tuple[int, int]], extent: int, scale: int = 1) -> Value:
+    """The end of a loop, at most its extent: the largest sum of an integer and a number."""
+    found: Value | None = None
+    for storage, number in sorted(stop):
+        end = owner.scalar(Access(storage, 0, ())) + number
+        found = end if found is None else greatest(found, end)
+    assert found is not None
+    return least(greatest(found, 0), extent) * scale
+
+
 class Nest:
     """Emits one group into a function."""
 
@@ -94,6 +104,12 @@ class Nest:
         self.hoisted: dict[Access, Value] = {}
         self.rows: dict[Access, str] = {}
         # For unrolled innermost loops: the vectors of a row, and loop-invariant rows.
+        # Where loops end whose ends are data, as names in the code; and the active lanes of the point being emitted, if these are data.
+        self.stops: dict[int, str] = {}
+        self.active: Value | None = None
+        for level, ended in enumerate(self.domain):
+            if isinstance(ended, Extent):
+                self.stops[level] = end_of(owner, ended.ends, ended // ended.scale, ended.scale).ref
         self.vectors = self._vectors(group)
         self.accumulators = Accumulators(self)
         self.resident: dict[tuple[Access, int], Value] = {}
@@ -106,7 +122,7 @@ class Nest:
         extent = self.domain[-1]
         count = -(-extent // self.width)
         scattered = any(s.write.index_read >= 0 and s.write.strides[-1] == 0 for s in self.steps)
-        if isinstance(group, Scan) or len(self.domain) < 2 or scattered:
+        if isinstance(group, Scan) or len(self.domain) < 2 or scattered or self.last in self.stops:
             return []
         if count > MOST_VECTORS or count * len(self.steps) > MOST_UNROLLED:
             return []
@@ -154,8 +170,25 @@ class Nest:
         if level == self.last:
             self._innermost()
             return
+        body = lambda index: self._at_index(level, index)  # noqa: E731 -- its name is its use
+        if level in self.stops:
+            self._counted_if_any("0", self.stops[level], 1, body)
+            return
         first, stop = ("0", str(self.domain[level])) if level or self.block is None else self.block.scaled(self)
-        counted(self.owner, first, stop, 1, lambda index: self._at_index(level, index))
+        counted(self.owner, first, stop, 1, body)
+
+    def _counted_if_any(self, first: str, stop: str, stride: int, body: Callable[[str], None]) -> None:
+        """A loop that may have no iterations."""
+        some = self.code.emit(f"icmp ult i64 {first}, {stop}")
+        self._if(some, lambda: counted(self.owner, first, stop, stride, body))
+
+    def _if(self, condition: str, body: Callable[[], None]) -> None:
+        then, onward = self.code.label(), self.code.label()
+        self.code.line(f"br i1 {condition}, label %{then}, label %{onward}")
+        self.code.start(then)
+        body()
+        self.code.line(f"br label %{onward}")
+        self.code.start(onward)
 
     def _at_index(self, level: int, index: str) -> None:
         self.indices.append(index)
@@ -238,6 +271,9 @@ class Nest:
                 self._point(str(first), active, number)
             return
         whole = extent - extent % width
+        if self.last in self.stops:
+            self._innermost_until(self.stops[self.last], extent)
+            return
         if self.block is not None and self.last == 0:
             if self.block.is_band:
                 self._innermost_of_band(self.block, extent)
@@ -253,6 +289,36 @@ class Nest:
         for end in sorted({step.domain[self.last] for step in self.steps}):
             for start in range(whole, end, width):
                 self._point(str(start), min(width, end - start), extent=end)
+
+    def _innermost_until(self, stop: str, extent: int) -> None:
+        """Run to an end that is data. In the last vector, lanes beyond it do not count."""
+        width, start = self.width, "0"
+        if extent >= FEWEST_PAIRS * 2 * width and not (self.is_short or self.calls) and runs_in_pairs(self.steps):
+            start = self.code.emit(f"and i64 {stop}, {-2 * width}")
+            self.width = 2 * width
+            self._counted_if_any("0", start, self.width, lambda index: self._point(index, 2 * width))
+            self.width = width
+        whole = self.code.emit(f"and i64 {stop}, {-width}")
+        self._counted_if_any(start, whole, width, lambda index: self._point(index, width))
+        some = self.code.emit(f"icmp ult i64 {whole}, {stop}")
+
+        def part(active: int, index: str) -> None:
+            left = Value(self.code, self.code.emit(f"sub i64 {stop}, {whole}"), "i64", 1)
+            lanes = Value(self.code, "<" + ", ".join(f"i64 {k}" for k in range(width)) + ">", "i64", width)
+            self.active = lanes < splat(left, width)
+            self._point(index, active)
+            self.active = None
+
+        def last() -> None:
+            if extent % width == 0:
+                part(width, whole)
+                return
+            fits = self.code.emit(f"icmp ult i64 {whole}, {extent - extent % width}")
+            self._if(fits, lambda: part(width, whole))
+            rest = self.code.emit(f"xor i1 {fits}, true")
+            self._if(rest, lambda: part(extent % width, str(extent - extent % width)))
+
+        self._if(some, last) if width > 1 else None
 
     def _pairs(self, whole: int) -> int:
         """Run two vectors at a time as long as possible, if it pays; return the end. LLVM splits each operation in two."""
@@ -319,12 +385,20 @@ class Nest:
                 address = self.lane_address(step.write, index)
                 stride = step.write.strides[-1]
                 old = self.owner.load_lanes(address, stride, self.accumulators.kind(step), self.width, active)
-                self.owner.store_lanes(address, stride, self.accumulators.update(step, operands, old), active)
+                self._store(step, address, self.accumulators.update(step, operands, old), active)
             else:
                 value = self.value(step, operands)
                 at_point[step.write.storage] = value
                 if self.owner.storages[step.write.storage].in_memory:
-                    self.owner.store_lanes(self.lane_address(step.write, index), step.write.strides[-1], value, active)
+                    self._store(step, self.lane_address(step.write, index), value, active)
+
+    def _store(self, step: Step, address: str, value: Value, active: int) -> None:
+        """Store lanes; of an array that is filled before, those that do not count stay as they are."""
+        stride = step.write.strides[-1]
+        if self.active is not None and self.owner.is_assembled(step.write.storage):
+            old = self.owner.load_lanes(address, stride, value.kind, self.width, active)
+            value = select(self.active, value, old)
+        self.owner.store_lanes(address, stride, value, active)
 
     def value(self, step: Step, operands: list[Value]) -> Value:
         if step.expression == "r0" and not step.parameters:
@@ -357,15 +431,26 @@ class Nest:
         if known is None:
             storage = self.owner.storages[read.storage]
             address = self.lane_address(read, index)
-            known = loaded[read] = self.owner.load_lanes(address, read.strides[-1], storage.kind, self.width, active)
+            if self.active is not None and storage.home == "input" and storage.position in self.owner.short:
+                known = self.owner.load_active(address, read.strides[-1], storage.kind, self.width, self.active)
+            else:
+                known = self.owner.load_lanes(address, read.strides[-1], storage.kind, self.width, active)
+            if self.active is not None:
+                known = select(self.active, known, constant(self.code, 1, storage.kind, self.width))
+            loaded[read] = known
         return known
 
     def _gathered(self, read: Access, place: Value, index: str, active: int) -> Value:
         kind = self.owner.storages[read.storage].kind
         if not read.strides[-1]:
-            return self.owner.gather(self.rows[read], splat(place, self.width), kind, self.width, active)
+            return self.owner.gather(self.rows[read], self._active_places(place), kind, self.width, active)
         address = self._row_address(read, place, index)
         return self.owner.load_lanes(address, read.strides[-1], kind, self.width, active)
+
+    def _active_places(self, places: Value) -> Value:
+        """Computed indices; 0 in lanes that do not count."""
+        places = splat(places, self.width)
+        return places if self.active is None else select(self.active, places, constant(self.code, 0, "i64", self.width))
 
     def _row_address(self, access: Access, place: Value, index: str) -> str:
         """The address in a row with a computed start."""
@@ -388,4 +473,8 @@ class Nest:
         if stride:
             self.owner.scatter_row(self._row_address(step.write, indices, index), stride, value, active, combine)
         else:
-            self.owner.scatter(self.rows[step.write], splat(indices, self.width), value, active, combine)
+            if self.active is not None:
+                # Added to any number, also -0.0, it changes nothing.
+                nothing = constant(self.code, -0.0 if value.kind == "f64" else 0, value.kind, self.width)
+                value = select(self.active, splat(value, self.width), nothing)
+            self.owner.scatter(self.rows[step.write], self._active_places(indices), value, active, combine)

@@ -6,12 +6,12 @@ are compiled quickly: 1000 steps of a recurrence with sin then take 22 us a call
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
+from ...base.records import dataclass
+from ...base.token import blake2b
 from ...ops.declaration.scalar_expressions import called_functions, has_costly
 from ..jit.native_function import NativeFunction
 from ..jit.toolchain import toolchain
@@ -169,6 +169,6 @@ def _compiled(step: Step, operands: list[Value], width: int) -> _Shared:
     returned = TYPES[result.kind, width]
     body = [f"({signature}) nounwind {{", "entry:", *code.lines, f"ret {returned} {result.ref}", "}"]
     told = "\n".join([*code.declarations, returned, *body])
-    symbol = f"tapediff_function_{hashlib.blake2b(told.encode(), digest_size=12).hexdigest()}"
+    symbol = f"tapediff_function_{blake2b(told.encode(), digest_size=12).hexdigest()}"
     text = "\n".join([*code.declarations, f"define {returned} @{symbol}", *body])
     return _Shared(symbol, NativeFunction(text, symbol, code.symbols, is_portable=True), result.kind, text, frozenset(code.symbols))

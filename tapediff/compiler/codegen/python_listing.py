@@ -26,6 +26,7 @@ from ..loop_ir.program import (
     Bands,
     EmptyReduction,
     Exit,
+    Extent,
     Group,
     InPlace,
     Interpreted,
@@ -111,7 +112,7 @@ class _Printer:
             case Straight():
                 return self._items(group)
             case LoopNest() | Scan() | EmptyReduction():
-                before, loops, after = self._nest(group, [f"range({extent})" for extent in group.domain])
+                before, loops, after = self._nest(group, [f"range({self._end_of(extent)})" for extent in group.domain])
                 return [*before, *loops, *after]
             case InPlace(step):
                 return self._group(LoopNest(step.domain, (step,)) if step.domain else Straight((step,)))
@@ -131,6 +132,14 @@ class _Printer:
             case Invoke():
                 return self._invoke(group)
 
+    def _end(self, stop: frozenset[tuple[int, int]], extent: int) -> str:
+        """The end of a loop."""
+        sums = [self._read(Access(storage, 0, ()), []) + f" + {number}" * (number != 0) for storage, number in sorted(stop)]
+        return f"min(max({', '.join([*sums, '0'])}), {extent})"
+
+    def _end_of(self, extent: int) -> str:
+        return self._end(extent.ends, extent) if isinstance(extent, Extent) else str(extent)
+
     def _items(self, group: Straight | Interpreted) -> list[str]:
         """The lines of code outside loops."""
         lines = [self._exit(item) if isinstance(item, Exit) else self._straight(item) for item in group.body]
@@ -144,7 +153,7 @@ class _Printer:
         if isinstance(whole, RowBlocks):
             begin, loops, end = self._blocks(whole, ("start", "end"))
         else:
-            begin, loops, end = self._nest(whole, ["range(start, end)", *(f"range({k})" for k in whole.domain[1:])])
+            begin, loops, end = self._nest(whole, ["range(start, end)", *(f"range({self._end_of(k)})" for k in whole.domain[1:])])
         self.band_sums = {}
         head = [
             f"for band in range({group.number}):  # on {group.threads} thread{'s' * (group.threads > 1)}",
@@ -172,7 +181,7 @@ class _Printer:
             if isinstance(nest, RoutineCall):
                 lines += ["    " + line for line in self._call_on_block(nest)]
                 continue
-            before, loops, after = self._nest(nest, ["range(first, stop)", *(f"range({k})" for k in nest.domain[1:])])
+            before, loops, after = self._nest(nest, ["range(first, stop)", *(f"range({self._end_of(k)})" for k in nest.domain[1:])])
             begin, end = [*begin, *before], [*end, *after]
             lines += ["    " + line for line in loops]
         self.block_buffers = set()
@@ -196,7 +205,8 @@ class _Printer:
 
     def _invoke(self, item: Invoke) -> list[str]:
         operands, items = (_tuple([self._from(*pair) for pair in pairs]) for pairs in (item.operands, item.items))
-        arguments = ", ".join([operands, items, *["stacks"] * has_stacks(item)])
+        stop = [f"stop={self._end(item.stop, item.params[1].length)}"] if item.stop else []
+        arguments = ", ".join([operands, items, *["stacks"] * has_stacks(item), *stop])
         return [_commented(f"status = {self.invokes[id(item)]}({arguments})", item.site), "if status: return status"]
 
     def _exit(self, item: Exit) -> list[str]:
@@ -243,6 +253,8 @@ class _Printer:
                 start = repr(neutral(step.combine, self.storages[step.write.storage].kind)).replace("inf", "np.inf")
                 # numba types 2**63 as unsigned.
                 start = start.replace("-9223372036854775808", "-9223372036854775807 - 1")
+                # Python inverts its own bools as integers.
+                start = f"np.bool_({start})" if start in ("True", "False") else start
                 whole = f"{name} = {start}" if self._in_register(step) else f"{self.name(step.write.storage)}.fill({start})"
                 (lines if step.write.storage in self.block_buffers else before).append(whole)
                 if self._in_register(step) and self.storages[step.write.storage].in_memory:
@@ -381,15 +393,21 @@ def _python_invoke(item: Invoke) -> Callable[..., int]:
     carries = item.params[1].carries if item.op is LOOP and item.params[1].saves_carries else 0
     unread = {len(item.items) - carries + k for k in range(carries) if k not in item.kept}
 
-    def run(operands: tuple[np.ndarray, ...], results: tuple[np.ndarray, ...], stacks: list[Operand] | None = None) -> int:
-        values = []
-        for operand, type_ in zip(operands, item.types[0]):
+    def run(
+        operands: tuple[np.ndarray, ...], results: tuple[np.ndarray, ...], stacks: list[Operand] | None = None, stop: int | None = None
+    ) -> int:
+        values, params = [], item.params
+        if stop is not None:
+            params = (params[0], replace(params[1], length=stop))
+        for number, (operand, type_) in enumerate(zip(operands, item.types[0])):
             if isinstance(type_, DynamicArrayType):
                 assert stacks is not None
                 values.append(stacks[int(operand[0])])
             else:
-                values.append(operand[: type_.size].reshape(type_.shape).astype(type_.dtype)[()])
-        for k, (result, value, type_) in enumerate(zip(results, item.op.evaluate(*values, *item.params), item.types[1])):
+                value = operand[: type_.size].reshape(type_.shape).astype(type_.dtype)[()]
+                is_stream = stop is not None and 0 <= number - params[1].leading - params[1].carries < params[1].streams
+                values.append(value[:stop] if is_stream else value)
+        for k, (result, value, type_) in enumerate(zip(results, item.op.evaluate(*values, *params), item.types[1])):
             if k in unread:
                 continue
             if isinstance(type_, DynamicArrayType):
@@ -397,7 +415,7 @@ def _python_invoke(item: Invoke) -> Callable[..., int]:
                 result[0] = len(stacks)
                 stacks.append(value)
             else:
-                result[: type_.size] = np.asarray(value).ravel()
+                result[: np.size(value)] = np.asarray(value).ravel()
         return 0
 
     return run

@@ -26,6 +26,7 @@ class EmittedNest(Protocol):
         lanes, width: SIMD lanes of the nest, and of the point that is being emitted.
         vectors: first index and active lanes of each vector of an unrolled innermost loop.
         indices: of the loops around the point.
+        active: the lanes that count, if data say which.
     """
 
     owner: KernelFunction
@@ -37,6 +38,7 @@ class EmittedNest(Protocol):
     width: int
     vectors: list[tuple[int, int]]
     indices: list[str]
+    active: Value | None
 
     def value(self, step: Step, operands: list[Value]) -> Value: ...
     def address(self, access: Access, indices: list[str]) -> str: ...
@@ -216,6 +218,8 @@ class Accumulators:
         vector = TYPES[kind, width]
         old = Value(self.code, self.code.emit(f"load {vector}, ptr {name}, align 64"), kind, width)
         new = self._of_pair(step, operands, old) if self.nest.width > width else self.update(step, operands, old)
+        if self.nest.active is not None:
+            new = select(self.nest.active, new, old)
         if active < self.nest.lanes:
             new = select(Value(self.code, self.owner.mask(self.nest.lanes, active), "i1", self.nest.lanes), new, old)
         self.code.line(f"store {vector} {new.ref}, ptr {name}, align 64")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ..llvm.values import MEMORY_TYPES, TYPES
-from ..math.simd import Code, Value
+from ..math.simd import Code, Value, select
 
 # Maps the old value in memory and another one to the value to store.
 Combine = Callable[[Value, Value], Value]
@@ -56,9 +56,16 @@ class LaneMemory:
             return self._reversed(self._load_vector(self._element(address, kind, 1 - width), kind, width, width))
         return self._lane_by_lane([self._element(address, kind, lane * stride) for lane in range(active)], kind, width)
 
+    def load_active(self, address: str, stride: int, kind: str, width: int, active: Value) -> Value:
+        """Load the lanes that count; the others touch no memory."""
+        if stride != 1:
+            lanes = Value(self.code, "<" + ", ".join(f"i64 {k * stride}" for k in range(width)) + ">", "i64", width)
+            return self.gather(address, select(active, lanes, 0), kind, width, width)
+        return self._from_memory(self._masked_load(address, kind, width, active.ref), kind, width)
+
     def _load_vector(self, address: str, kind: str, width: int, active: int) -> Value:
         if active < width:
-            name = self._masked_load(address, kind, width, active)
+            name = self._masked_load(address, kind, width, self.mask(width, active))
         else:
             align = 1 if kind == "i1" else 8
             name = self.code.emit(f"load <{width} x {MEMORY_TYPES[kind]}>, ptr {address}, align {align}")
@@ -69,14 +76,14 @@ class LaneMemory:
             name = self.code.emit(f"icmp ne <{width} x i8> {name}, zeroinitializer")
         return Value(self.code, name, kind, width)
 
-    def _masked_load(self, address: str, kind: str, width: int, active: int) -> str:
+    def _masked_load(self, address: str, kind: str, width: int, mask: str) -> str:
         element = MEMORY_TYPES[kind]
         vector, suffix = f"<{width} x {element}>", f"v{width}{'f64' if kind == 'f64' else element}"
         self.code.declare(f"declare {vector} @llvm.masked.load.{suffix}.p0(ptr, i32, <{width} x i1>, {vector})")
         align = 1 if kind == "i1" else 8
         return self.code.emit(
             f"call {vector} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 {align}, "
-            f"<{width} x i1> {self.mask(width, active)}, {vector} {_one(kind)})"
+            f"<{width} x i1> {mask}, {vector} {_one(kind)})"
         )
 
     def gather(self, row: str, places: Value, kind: str, width: int, active: int) -> Value:

@@ -1,21 +1,25 @@
-"""The linker: links object code into this process, and finds code again that is linked or was made recently."""
+"""The linker: links object code into this process, and finds code again that is linked or was made recently.
+
+Most code is loaded by image.py; what it does not know, by LLVM's linker.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ...base.operating_system import IS_MACOS, heap_functions
+from ...base.token import blake2b
 from ...base.uninterrupted import uninterrupted
 from ..llvm.cpu import is_x86
+from .image import IS_LOADED_HERE, Image, NotLoaded
 
 if TYPE_CHECKING:
-    from llvmlite.binding import LLJIT, TargetMachine
+    from llvmlite.binding import LLJIT, ResourceTracker, TargetMachine
 
 # LLVM's linker keeps 9 kB for everything that it ever linked, and 120 kB for itself. So one linker serves this many libraries, and is freed
 # with the last of them.
@@ -38,32 +42,30 @@ class Library:
         address: the function that it exports.
         digest, code: the text's digest, and the linked object code.
         is_portable: it contains no addresses of this process.
+        key: the name of the code on disk; None if it is not kept there.
         symbols: those that it calls by given addresses.
     """
 
-    __slots__ = ("__weakref__", "_linker", "_tracker", "address", "code", "digest", "is_portable", "symbols")
+    __slots__ = ("__weakref__", "_linker", "_unit", "address", "code", "digest", "is_portable", "key", "symbols")
 
     def __init__(
-        self, llvm: ModuleType, linker: LLJIT, digest: bytes, code: bytes, name: str, addresses: Mapping[str, int], number: int
-    ) -> None:  # fmt: skip
-        self._linker, self.digest, self.code, self.is_portable = linker, digest, code, False
-        self.symbols = frozenset(addresses)
-        builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
-        for symbol, address in sorted({**heap_functions(), **addresses}.items()):
-            builder.import_symbol(symbol, address)
-        self._tracker = builder.link(linker, f"tapediff_library_{number}")
-        self.address: int = self._tracker[name]
+        self, unit: Image | ResourceTracker, linker: LLJIT | None, digest: bytes, code: bytes, name: str, symbols: Iterable[str]
+    ) -> None:
+        self._unit, self._linker, self.digest, self.code, self.is_portable = unit, linker, digest, code, False
+        self.key: bytes | None = None
+        self.symbols = frozenset(symbols)
+        self.address: int = unit[name]
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         # At interpreter shutdown all else may be gone already.
-        if hasattr(self, "_tracker") and not is_finalizing():
+        if getattr(self, "_linker", None) is not None and not is_finalizing():
             self._unload()
 
     @uninterrupted
     def _unload(self) -> None:
         """Free the code, and then the linker with its last library."""
-        self._tracker.close()
-        del self._tracker, self._linker
+        self._unit.close()  # type: ignore[union-attr]  # LLVM's
+        del self._unit, self._linker
 
 
 # LLVM has two linkers. The older one, slightly faster, aborts the process on arm64 if a kernel is more than 4 GB from the table of the
@@ -72,8 +74,11 @@ USES_JIT_LINK = not is_x86() or IS_MACOS
 
 
 def digest_of(text: str, quickly: bool) -> bytes:
-    return hashlib.blake2b(text.encode() + (b"quickly" if quickly else b""), digest_size=32).digest()
+    return blake2b(text.encode() + (b"quickly" if quickly else b""), digest_size=32).digest()
 
+
+# LLVM, and a function that makes its machine for a linker; set up when it is needed.
+LLVM = Callable[[], tuple[ModuleType, Callable[[], "TargetMachine"]]]
 
 # A text's digest, the name of its function, and the addresses that it calls.
 _Key = tuple[object, ...]
@@ -119,21 +124,18 @@ class Linker:
             self._sent.popitem(last=False)
         return self._sent.get(digest)
 
-    def link(
-        self, llvm: ModuleType, make_machine: Callable[[], TargetMachine], digest: bytes, code: bytes, name: str,
-        addresses: Mapping[str, int],
-    ) -> Library:  # fmt: skip
+    def link(self, llvm: LLVM, digest: bytes, code: bytes, name: str, addresses: Mapping[str, int]) -> Library:
         """Link object code.
 
         Raises:
             RuntimeError: the linker refuses it.
         """
-        if self._left <= 0:
-            engine = llvm.create_lljit_compiler(make_machine(), use_jit_link=USES_JIT_LINK)
-            self._engine, self._left = engine, LIBRARIES_OF_A_LINKER
-        self._left -= 1
-        assert self._engine is not None
-        library = Library(llvm, self._engine, digest, code, name, addresses, self._left)
+        try:
+            if not IS_LOADED_HERE:
+                raise NotLoaded
+            library = Library(Image(code, addresses), None, digest, code, name, addresses)
+        except NotLoaded:
+            library = self._linked_by_llvm(*llvm(), digest, code, name, addresses)
         key = (digest, name, *sorted(addresses.items()))
         self._libraries[key] = library
         self._note(key, library)
@@ -142,6 +144,21 @@ class Linker:
         while len(self._codes) > 1 and sum(map(len, self._codes.values())) > MOST_CODE_BYTES:
             self._codes.popitem(last=False)
         return library
+
+    def _linked_by_llvm(
+        self, llvm: ModuleType, make_machine: Callable[[], TargetMachine], digest: bytes, code: bytes, name: str,
+        addresses: Mapping[str, int],
+    ) -> Library:  # fmt: skip
+        if self._left <= 0:
+            engine = llvm.create_lljit_compiler(make_machine(), use_jit_link=USES_JIT_LINK)
+            self._engine, self._left = engine, LIBRARIES_OF_A_LINKER
+        self._left -= 1
+        assert self._engine is not None
+        builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
+        for symbol, address in sorted({**heap_functions(), **addresses}.items()):
+            builder.import_symbol(symbol, address)
+        tracker = builder.link(self._engine, f"tapediff_library_{self._left}")
+        return Library(tracker, self._engine, digest, code, name, addresses)
 
     def _note(self, key: _Key, library: Library) -> None:
         self._recent[key] = library

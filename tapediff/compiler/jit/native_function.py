@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from ...base.fork_locks import LLVM_LOCK
 from ...base.held_locks import holding
 from ...base.uninterrupted import uninterrupted
 from ..llvm.cpu import processor
-from . import object_cache, own_routines as linked, scipy_symbols as libraries
+from . import object_cache, recipes, scipy_symbols as libraries
 from .linking import Library, digest_of
 from .toolchain import Machines, toolchain
 
 if TYPE_CHECKING:
     from llvmlite.binding import ContextRef, ModulePassManager, ModuleRef, TargetMachine
+
+# The name of code on disk, and the digest of its text.
+Kept: TypeAlias = tuple[bytes, bytes]
 
 # LLVM's code generation levels, for usual and for quick compilation. Level 2 also reorders the instructions of each block after register
 # allocation, by LLVM's models of AMD's processors. That takes a tenth of the code generator's time, grows with the square of a block's
@@ -70,13 +73,23 @@ class NativeFunction:
         self, text: str, name: str, symbols: set[str], *, quickly: bool = False,
         addresses: Mapping[str, int] | None = None, is_portable: bool = False,
     ) -> None:  # fmt: skip
-        found = dict(addresses or {})
-        for symbol in symbols:
-            if symbol.startswith(libraries.PREFIX):
-                found[symbol] = address_of(symbol)
-        to_be_kept = self._make(text, name, found, quickly, is_portable)
+        to_be_kept = self._make(text, name, _found(symbols, addresses), quickly, is_portable)
         if to_be_kept is not None:
             object_cache.store(*to_be_kept)
+
+    @classmethod
+    def kept(cls, code: Kept | None, name: str, symbols: Iterable[str] = (), addresses: Mapping[str, int] | None = None) -> Self | None:
+        """A function whose code is on disk, or still in memory; None if it is in neither."""
+        if code is None:
+            return None
+        function = cls.__new__(cls)
+        return function if function._find(*code, name, _found(symbols, addresses)) else None
+
+    @property
+    def kept_as(self) -> Kept | None:
+        """How `kept` finds its code in other processes; None where it is not kept."""
+        library = self._library
+        return None if library.key is None else (library.key, library.digest)
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -104,15 +117,47 @@ class NativeFunction:
         return to_be_kept
 
 
+    @holding(LLVM_LOCK)
+    def _find(self, key: bytes, digest: bytes, name: str, addresses: Mapping[str, int]) -> bool:
+        library = toolchain.linker.known_library(digest, name, addresses)
+        if library is None:
+            code = object_cache.load(key)
+            if code is None:
+                return False
+            try:
+                library = toolchain.linker.link(_llvm_to_link, digest, code, name, addresses)
+            except RuntimeError:  # llvmlite's error where the linker refuses
+                return False
+            library.is_portable, library.key = True, key
+        self._library, self.address = library, library.address
+        return True
+
+
+def _found(symbols: Iterable[str], addresses: Mapping[str, int] | None) -> dict[str, int]:
+    """The given addresses, and those of SciPy's routines and this package's among the symbols."""
+    return {**(addresses or {}), **{symbol: address_of(symbol) for symbol in symbols if symbol.startswith(libraries.PREFIX)}}
+
+
+def by_recipe(recipe: tuple[object, ...], name: str, addresses: Mapping[str, int], make: Callable[[], NativeFunction]) -> NativeFunction:
+    """A function as `make` returns it; from disk, if it was made from this recipe before."""
+    key = recipes.key_of(*recipe)
+    found = NativeFunction.kept(recipes.recalled(key), name, addresses=addresses)
+    if found is None:
+        found = make()
+        if found.kept_as is not None:
+            recipes.remember(key, found.kept_as)
+    return found
+
+
 def _linked(
     digest: bytes, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
 ) -> tuple[Library, tuple[bytes, bytes] | None]:
     """The library of a text, and the key and code to be kept on disk."""
-    llvm, linker, key = machines().llvm, toolchain.linker, None
+    linker, key = toolchain.linker, None
 
     def link(code: bytes) -> Library:
-        library = linker.link(llvm, lambda: _machine(llvm, LEVELS[False]), digest, code, name, addresses)
-        library.is_portable = is_portable
+        library = linker.link(_llvm_to_link, digest, code, name, addresses)
+        library.is_portable, library.key = is_portable, key
         return library
 
     sent = linker.sent_code(digest) if is_portable else None
@@ -121,7 +166,7 @@ def _linked(
             return link(sent), None
     if is_portable and object_cache.is_enabled():
         key = object_cache.key_of(
-            text, (*PASSES[quickly], f"quickly {quickly}", f"level {LEVELS[quickly]}", llvm.get_process_triple(), *processor())
+            text, (*PASSES[quickly], f"quickly {quickly}", f"level {LEVELS[quickly]}", triple(), *processor())
         )
         kept = object_cache.load(key)
         if kept is not None:
@@ -132,6 +177,11 @@ def _linked(
     return link(code), None if key is None else (key, code)
 
 
+def _llvm_to_link() -> tuple[ModuleType, Callable[[], TargetMachine]]:
+    llvm = machines().llvm
+    return llvm, lambda: _machine(llvm, LEVELS[False])
+
+
 @uninterrupted
 def triple() -> str:
     """LLVM's name for this machine and system."""
@@ -140,8 +190,10 @@ def triple() -> str:
 
 def address_of(symbol: str) -> int:
     """The address of a routine of SciPy's libraries, or of this package's own."""
-    if linked.is_linked_here(symbol):
-        return linked.address_of(symbol, NativeFunction)
+    from . import own_routines  # which imports the texts of all
+
+    if own_routines.is_linked_here(symbol):
+        return own_routines.address_of(symbol, NativeFunction, by_recipe)
     address = libraries.address_of(symbol)
     assert address is not None, f"{symbol} names a library of SciPy"
     return address

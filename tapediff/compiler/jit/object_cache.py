@@ -1,4 +1,5 @@
-"""Keeps object code on disk between processes: one file for each kernel, named by a digest of all that its machine code depends on.
+"""Keeps object code on disk between processes: one file for each kernel, named by a digest of all that its machine code depends on; and the
+facts of recipes.py.
 
 Off unless the environment variable TAPEDIFF_CACHE_DIR names a directory. The code in it is run, so the directory and its files must belong
 to the user, and be writable by nobody else; if the system cannot tell (Windows), it stays off. Any fault of the directory, a file or the
@@ -7,11 +8,9 @@ disk is a miss: the kernel is compiled as without a cache.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import re
-import secrets
 import stat
 import sys
 import time
@@ -23,6 +22,7 @@ import numpy as np
 
 from ...base.operating_system import HAS_PRIVATE_FILES, is_private, open_new, open_to_read, private_directory
 from ...base.settings import settings
+from ...base.token import blake2b
 from ...base.uninterrupted import uninterrupted
 from .toolchain import toolchain
 
@@ -34,12 +34,14 @@ OLDEST_UNFINISHED = 3600.0
 
 # Changes with the layout of the files.
 MAGIC = b"tapediff object 1\n"
-_DIGEST_BYTES = 32
-_HEADER_BYTES = len(MAGIC) + 2 * _DIGEST_BYTES
+DIGEST_BYTES = 32
+_HEADER_BYTES = len(MAGIC) + 2 * DIGEST_BYTES
 
-_SUFFIX, _UNFINISHED = ".o", ".unfinished"
+# The endings of names: of object code, and of what recipes.py keeps.
+CODE, FACTS = ".o", ".facts"
+_UNFINISHED = ".unfinished"
 # File names: the key; for temporary files, also the process and a random number. Any other file is not the cache's.
-_OWN = re.compile(rf"[0-9a-f]{{{2 * _DIGEST_BYTES}}}({re.escape(_SUFFIX)}|\.[0-9]+\.[0-9a-f]{{8}}{re.escape(_UNFINISHED)})")
+_OWN = re.compile(rf"[0-9a-f]{{{2 * DIGEST_BYTES}}}(\.o|\.facts|\.[0-9]+\.[0-9a-f]{{8}}{re.escape(_UNFINISHED)})")
 
 
 def is_enabled() -> bool:
@@ -53,7 +55,7 @@ def key_of(text: str, options: Sequence[str]) -> bytes:
         text: LLVM text without addresses of this process.
         options: the code generator's options, and its target processor.
     """
-    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    digest = blake2b(digest_size=DIGEST_BYTES)
     for part in (*versions(), *options, text):
         encoded = part.encode()
         # Lengths first, so that different lists of parts never join to the same bytes.
@@ -67,8 +69,14 @@ def key_of(text: str, options: Sequence[str]) -> bytes:
 def versions() -> tuple[str, ...]:
     """The interpreter, and the packages that text, code or the meaning of symbols depend on."""
     llvm = f"llvm {importlib.import_module('llvmlite.binding').llvm_version_info}"
+    return llvm, *packages()
+
+
+@cache
+def packages() -> tuple[str, ...]:
+    """The same without LLVM's own version, which takes its import."""
     own = f"tapediff {importlib.import_module('tapediff').__version__}"
-    return own, sys.version, np.__version__, llvm, *map(_installed, ("llvmlite", "numba", "scipy"))
+    return own, sys.version, np.__version__, *map(_installed, ("llvmlite", "numba", "scipy"))
 
 
 def _installed(name: str) -> str:
@@ -81,49 +89,49 @@ def _installed(name: str) -> str:
     return f"{name} {importlib.import_module(name).__version__}"
 
 
-def load(key: bytes) -> bytes | None:
-    """The object code under a key, or None if missing, damaged or not trusted."""
+def load(key: bytes, kind: str = CODE) -> bytes | None:
+    """The object code or facts under a key, or None if missing, damaged or not trusted."""
     with suppress(OSError), _directory() as directory:
-        handle = open_to_read(key.hex() + _SUFFIX, directory)
+        handle = open_to_read(key.hex() + kind, directory)
         with os.fdopen(handle, "rb") as file:
             found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode) or not is_private(found) or found.st_size > MOST_BYTES:
                 return None
-            code = _payload(file.read(), key)
-            if code is not None:
+            content = _payload(file.read(), key)
+            if content is not None:
                 # Note the time of the last use, as the file system may not.
                 with suppress(OSError):
                     os.utime(handle)
-            return code
+            return content
     return None
 
 
-def _payload(content: bytes, key: bytes) -> bytes | None:
-    header, code = content[:_HEADER_BYTES], content[_HEADER_BYTES:]
-    return code if header == MAGIC + key + _checksum(code) else None
+def _payload(file: bytes, key: bytes) -> bytes | None:
+    header, content = file[:_HEADER_BYTES], file[_HEADER_BYTES:]
+    return content if header == MAGIC + key + _checksum(content) else None
 
 
-def _checksum(code: bytes) -> bytes:
-    return hashlib.blake2b(code, digest_size=_DIGEST_BYTES).digest()
+def _checksum(content: bytes) -> bytes:
+    return blake2b(content, digest_size=DIGEST_BYTES).digest()
 
 
-def store(key: bytes, code: bytes) -> None:
-    """Keep object code under a key if possible: all of it or nothing, whatever happens meanwhile."""
+def store(key: bytes, content: bytes, kind: str = CODE) -> None:
+    """Keep object code or facts under a key if possible: all of it or nothing, whatever happens meanwhile."""
     with suppress(OSError), _directory() as directory:
-        unfinished = f"{key.hex()}.{os.getpid()}.{secrets.token_hex(4)}{_UNFINISHED}"
+        unfinished = f"{key.hex()}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}"
         handle = open_new(unfinished, directory)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(MAGIC + key + _checksum(code) + code)
+                file.write(MAGIC + key + _checksum(content) + content)
                 file.flush()
                 # Sync before the rename: after a power failure the name must not refer to an empty file.
                 os.fsync(handle)
-            os.rename(unfinished, key.hex() + _SUFFIX, src_dir_fd=directory, dst_dir_fd=directory)
+            os.rename(unfinished, key.hex() + kind, src_dir_fd=directory, dst_dir_fd=directory)
         except BaseException:
             with suppress(OSError):
                 os.unlink(unfinished, dir_fd=directory)
             raise
-        _keep_within_bound(directory, _HEADER_BYTES + len(code))
+        _keep_within_bound(directory, _HEADER_BYTES + len(content))
 
 
 def own_files(directory: int) -> Iterator[tuple[str, os.stat_result]]:
@@ -136,7 +144,7 @@ def own_files(directory: int) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def is_finished(name: str) -> bool:
-    return name.endswith(_SUFFIX)
+    return not name.endswith(_UNFINISHED)
 
 
 def _directory() -> AbstractContextManager[int]:

@@ -29,15 +29,19 @@ def is_linked_here(symbol: str) -> bool:
     return symbol.startswith((index_routines.PREFIX, tiles.PREFIX, lanes.PREFIX, sparse_products.PREFIX, bands.PREFIX))
 
 
-def address_of(symbol: str, link: Callable[..., Linked]) -> int:
+def address_of(symbol: str, link: Callable[..., Linked], by_recipe: Callable[..., Linked]) -> int:
     """The address of a routine, which is compiled when a kernel first calls it.
 
     Args:
-        link: makes a NativeFunction of a text and the name of the function in it.
+        link, by_recipe: NativeFunction, and its maker of that name.
 
     Cost: 5 ms, 20 to 70 for one on matrices and for sorting.
     """
-    return toolchain.once(("own routine", symbol), lambda: link(text_of(symbol), symbol, set(), is_portable=True)).address
+
+    def make() -> Linked:
+        return by_recipe(("own routine", symbol), symbol, {}, lambda: link(text_of(symbol), symbol, set(), is_portable=True))
+
+    return toolchain.once(("own routine", symbol), make).address
 
 
 def text_of(symbol: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-from .native_function import NativeFunction
+from ...base.records import dataclass
+from .native_function import NativeFunction, by_recipe
 from .toolchain import toolchain
 
 
@@ -32,4 +32,6 @@ class SharedFunction:
         return toolchain.once(("shared function", self.name), self._link).address
 
     def _link(self) -> NativeFunction:
-        return NativeFunction(self.text(), self.name, set(), addresses=self.addresses(), is_portable=True)
+        addresses = self.addresses()
+        make = lambda: NativeFunction(self.text(), self.name, set(), addresses=addresses, is_portable=True)  # noqa: E731 -- used once
+        return by_recipe(("shared function", self.name), self.name, addresses, make)

@@ -11,6 +11,9 @@ F64, I64, I1, I8, I32, PTR = "f64", "i64", "i1", "i8", "i32", "ptr"
 SCALAR = {F64: "double", I64: "i64", I1: "i1", I8: "i8", I32: "i32", PTR: "ptr"}
 # In memory, an i1 is a byte.
 MEMORY_TYPES = {**SCALAR, I1: "i8"}
+# Of dtypes' kinds, and what an entry of an array takes.
+KINDS = {"f": F64, "i": I64, "b": I1}
+ITEM_BYTES = {F64: 8, I64: 8, I1: 1}
 _DOUBLE = struct.Struct(">d")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .program import Access, Literal, LoopNest, Step
+from .program import Access, Extent, Literal, LoopNest, Step
 
 # Entries per vector of an innermost loop, in SIMD lanes.
 LANES = 8
@@ -23,8 +23,10 @@ def collapsed(group: LoopNest) -> LoopNest:
         even = all(a.strides[k] == a.strides[k + 1] * inner for a in accesses)
         reduced = any(s.combine is not None and s.write.strides[k] == 0 and s.write.strides[k + 1] == 0 for s in steps)
         scattered = any(s.write.index_read >= 0 for s in steps)
-        if even and not scattered and not (reduced and inner % LANES):
-            domain[k : k + 2] = [domain[k] * inner]
+        # A loop with an end of its own is not part of another one.
+        if even and not scattered and not isinstance(inner, Extent) and not (reduced and inner % LANES):
+            outer = domain[k]
+            domain[k : k + 2] = [Extent(outer * inner, outer.ends, inner) if isinstance(outer, Extent) else outer * inner]
             steps = [_without_dimension(s, k, tuple(domain)) for s in steps]
         k -= 1
     return LoopNest(tuple(domain), tuple(steps))

@@ -22,16 +22,14 @@ parts of it, and read only afterwards; except carries written in place, which ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...base.source_location import Site
 from ...ir.instruction import DynamicArrayType, Param, Params, Primitive, ValueType
-
-KINDS = {"f": "f64", "i": "i64", "b": "i1"}
-ITEM_BYTES = {"f64": 8, "i64": 8, "i1": 1}
+from ..llvm.values import ITEM_BYTES
 
 # Neutral element of each reduction.
 NEUTRAL: dict[str, float | bool] = {"add": 0.0, "maximum": -np.inf, "minimum": np.inf, "and": True, "or": False}
@@ -90,6 +88,37 @@ class Literal:
     kind: str
 
 
+class Extent(int):
+    """The extent of a loop that ends earlier: at the largest sum of an integer, in a storage of the caller's, and a number.
+
+    Attributes:
+        ends: the storages and the numbers.
+        scale: how many iterations there are for each one of these, if it is several loops in one.
+    """
+
+    ends: frozenset[tuple[int, int]]
+    scale: int
+
+    def __new__(cls, value: int, ends: frozenset[tuple[int, int]], scale: int = 1) -> Extent:
+        made = super().__new__(cls, value)
+        made.ends, made.scale = ends, scale
+        return made
+
+    def __reduce__(self) -> tuple[type[Extent], tuple[int, frozenset[tuple[int, int]], int]]:
+        return Extent, (int(self), self.ends, self.scale)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Extent) and int(self) == int(other) and (self.ends, self.scale) == (other.ends, other.scale)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((int(self), self.ends, self.scale))
+
+
 # Numbers that an expression names in addition to its reads.
 Parameters: TypeAlias = tuple[tuple[str, Param], ...]
 
@@ -100,7 +129,7 @@ class Step:
     """One assignment at every point of its domain.
 
     Attributes:
-        domain: loop extents, outermost first; none is 1.
+        domain: loop extents, outermost first; none is 1. An Extent is a loop that ends where the data end.
         expression: over the names r0, r1, ... of the reads and the names in `parameters`.
         combine: None to assign, else the reduction of values at the same address.
         is_scan: store the running total at every point (a cumulative sum along the last loop).
@@ -209,6 +238,7 @@ class Invoke:
         scratch: the storage of a while loop's condition; -1 for none.
         in_place: the carries with one entry, which all iterations read and write.
         kept: the carries with an entry for each iteration.
+        stop: the ends of an Extent; the iterations beyond leave all carries as they are. Without any, all run.
     """
 
     op: Primitive
@@ -221,6 +251,7 @@ class Invoke:
     site: Site | None = None
     in_place: tuple[int, ...] = ()
     kept: tuple[int, ...] = ()
+    stop: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def body(self) -> tuple[Invoke]:
@@ -385,6 +416,7 @@ class Program:
         before: the number of groups that run once, before the iterations of a loop kernel.
         slots_at: byte offset of the interpreter's values in the workspace.
         threads: the most threads that may share a loop; 0 if no loop is cut into bands.
+        short: inputs of which no more rows are read than exist, each with the input that says how many.
     """
 
     name: str
@@ -398,6 +430,7 @@ class Program:
     before: int = 0
     slots_at: int = 0
     threads: int = 0
+    short: frozenset[tuple[int, int]] = frozenset()
 
     def assembled(self) -> frozenset[int]:
         return assembled(self.groups)

@@ -12,7 +12,8 @@ from ...ir.instruction import CONSTANT, Instruction
 from ...ops import Elementwise
 from ...ops.arrays.partition import Part, partition
 from ...ops.arrays.regions import Region, frame
-from ..loop_ir.program import KINDS, Access, Literal, Parameters, Step
+from ..llvm.values import KINDS
+from ..loop_ir.program import Access, Literal, Parameters, Step
 from ..loop_ir.views import StridedView, contiguous, reshaped_strides
 from .row_positions import computed_row_axes, row_axes, tail_strides
 from .step_builder import CONVERSIONS, StepBuilder, rename

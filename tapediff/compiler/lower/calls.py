@@ -10,7 +10,8 @@ import numpy as np
 
 from ...ir.instruction import INT_SCALAR, DynamicArrayType, Instruction, ValueType
 from ...ops.control.calls import GET, LoopForm, loop_items
-from ..loop_ir.program import KINDS, Invoke, ItemType, Literal
+from ..llvm.values import KINDS
+from ..loop_ir.program import Invoke, ItemType, Literal
 from ..loop_ir.views import StridedView
 from .in_place import Places, carries_in_place
 from .step_builder import CONSTANT_ALIGNMENT, StepBuilder

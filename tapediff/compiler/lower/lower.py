@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...errors import UnsupportedFunction
 from ...ir.guard_rows import EACH
 from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
 from ...ops.control.calls import LOOP
+from ..llvm.values import KINDS
 from ..loop_ir.dependencies import read_by
-from ..loop_ir.program import KINDS, Access, Exit, InPlace, Invoke, Item, Literal, RoutineCall, Step, Storage
+from ..loop_ir.program import Access, Exit, InPlace, Invoke, Item, Literal, RoutineCall, Step, Storage
 from ..loop_ir.views import StridedView
 from .calls import CallLowering
 from .factors import FactorLowering

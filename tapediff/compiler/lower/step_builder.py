@@ -13,7 +13,8 @@ from ...base.source_location import Site
 from ...ir.instruction import FLOAT64, Instruction
 from ...ir.tape import Tape
 from ...ops import Elementwise
-from ..loop_ir.program import KINDS, Access, Item, Literal, Parameters, Step, Storage
+from ..llvm.values import KINDS
+from ..loop_ir.program import Access, Item, Literal, Parameters, Step, Storage
 from ..loop_ir.views import StridedView, contiguous
 
 CONSTANT_ALIGNMENT = 64

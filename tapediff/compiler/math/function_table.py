@@ -32,6 +32,7 @@ _OPERATORS: dict[str, Callable[..., object]] = {
     "negative": operator.neg,
     "positive": operator.pos,
     "less": operator.lt,
+    "exists": operator.lt,
     "less_equal": operator.le,
     "greater": operator.gt,
     "greater_equal": operator.ge,
@@ -91,6 +92,7 @@ def _result_from_scipy(name: str, position: int) -> Callable[..., object]:
 
 _SCIPY = (*CALLED_BY_ELEMENT, *_BESSEL, *_ERROR, *_GAMMA, "psi", "expit", "log_expit", "logit", "xlogy", "xlog1py")
 _OWN = {
+    "exists",
     "integer_power",
     "integer_floor_divide",
     "integer_mod",

@@ -20,7 +20,7 @@ from ..codegen.python_listing import DTYPES, LEAVING, has_stacks, parts_of
 from ..jit.native_function import NativeFunction
 from ..jit.toolchain import toolchain
 from ..kernel import Kernel
-from ..loop_ir.program import KINDS
+from ..llvm.values import KINDS
 from ..loop_kernel import functions_of
 from ..math.function_table import FUNCTIONS
 from ..runtime.status import OUT_OF_MEMORY

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...ir.instruction import FLOAT64, ValueType
 from ...ops.control.calls import LoopForm
 from ..llvm.memory import Layout
-from ..llvm.values import I64, PTR
-from ..loop_ir.program import ITEM_BYTES, KINDS
+from ..llvm.values import I64, ITEM_BYTES, KINDS, PTR
 
 # The header. `iteration`: the first one, or the one that a guard stopped; `end`: one past the last; `numbers`: the address of the variant
 # numbers, and `step`: their stride in words; `stopped`: 1 if a while loop has ended; `stack`: the start of this thread's stack of callee

@@ -3,42 +3,72 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ...ir.guard_rows import EACH, single_outcome
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
-from ..loop_ir.program import Exit, Program
+
+if TYPE_CHECKING:
+    from ..loop_ir.program import Program
+
+
+class GuardExit(NamedTuple):
+    """What converting a report needs of an exit: see loop_ir.program.Exit. One may be the guards of many iterations.
+
+    Attributes:
+        bytes: the size of the value in a report.
+    """
+
+    ordinal: int
+    guard_kind: str
+    kinds: tuple[str, ...]
+    bytes: int
 
 
 class Exits:
-    """The guards of a program by their ordinals; one exit may be the guards of many iterations."""
+    """The guards of a program by their ordinals."""
 
-    def __init__(self, program: Program) -> None:
-        exits = [e for g in program.groups for e in g.body if isinstance(e, Exit)]
-        self._exits = sorted(exits, key=lambda e: e.ordinal)
-        self._ordinals = [e.ordinal for e in self._exits]
+    def __init__(self, exits: Iterable[GuardExit]) -> None:
+        self.all = sorted(exits, key=lambda e: e.ordinal)
+        self._ordinals = [e.ordinal for e in self.all]
 
-    def __getitem__(self, ordinal: int) -> Exit:
-        return self._exits[bisect_right(self._ordinals, ordinal) - 1]
+    def __getitem__(self, ordinal: int) -> GuardExit:
+        return self.all[bisect_right(self._ordinals, ordinal) - 1]
 
 
-def number_failure(item: Exit, ordinal: int, number: float) -> GuardFailure:
+def exits_of(program: Program) -> Exits:
+    """The guards of a program."""
+    return Exits(_exits(program))
+
+
+def _exits(program: Program) -> Iterator[GuardExit]:
+    from ..loop_ir.program import Exit  # there is a program, so it is imported
+
+    for group in program.groups:
+        for item in group.body:
+            if isinstance(item, Exit):
+                yield GuardExit(item.ordinal, item.guard_kind, item.kinds, program.storages[item.report[0]].bytes)
+
+
+def number_failure(item: GuardExit, ordinal: int, number: float) -> GuardFailure:
     """The failure of a guard on a number."""
     kind = item.kinds[(ordinal - item.ordinal) % len(item.kinds)] if item.guard_kind == EACH else item.guard_kind
     return GuardFailure(ordinal, single_outcome(kind, number))
 
 
-def report_for(item: Exit, program: Program) -> np.ndarray:
+def report_for(item: GuardExit) -> np.ndarray:
     """A report with room for all values of a guard."""
-    size = max(8, program.storages[item.report[0]].bytes)
+    size = max(8, item.bytes)
     report = np.zeros(1 + -(-size // 8), np.int64)
     report[0] = size
     return report
 
 
-def reported_failure(item: Exit, ordinal: int, report: np.ndarray, tape: Tape) -> GuardFailure:
+def reported_failure(item: GuardExit, ordinal: int, report: np.ndarray, tape: Tape) -> GuardFailure:
     """The failure that a run has written to a report."""
     if item.guard_kind != "array":
         return number_failure(item, ordinal, float(report[1:].view(np.float64)[0]))

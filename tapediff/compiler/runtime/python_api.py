@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...ir.instruction import Operand
 from ..jit.shared_function import SharedFunction
 from ..jit.toolchain import toolchain
@@ -39,6 +39,12 @@ METH_FASTCALL, METH_NOARGS = 0x80, 0x04
 
 # In the place of an extent.
 ROWS = -1
+
+
+def of_size(number: int) -> int:
+    """In the place of an extent: the size of this number of a call, whose axes of that size have to agree."""
+    return -2 - number
+
 
 FLOAT_FROM_DOUBLE = external("PyFloat_FromDouble", PTR, F64)
 LONG_FROM_LONG = external("PyLong_FromLong", PTR, I64)
@@ -87,20 +93,33 @@ class Reader:
         bound: makes the `self` of a builtin function from the state of a kernel, which it keeps alive.
         state_address: emits the address of the state in `self`.
         checked_address: emits the address of an argument's numbers. Takes the exit for a mismatch, all arguments, the number of this one,
-            its SPECIFICATION, whether it is an input, and the number of rows of a batch.
+            its SPECIFICATION, whether it is an input, and the number of rows of a batch, or the sizes of the call.
     """
 
     bound: Callable[[np.ndarray], object]
     state_address: Callable[[Function, Value], Value]
-    checked_address: Callable[[Exit, Value, Value, Struct, Value, Value | None], Value]
+    checked_address: Callable[[Exit, Value, Value, Struct, Value, Value | Array | None], Value]
 
 
-def check_extents(refused: Exit, extents: Array, wanted: Struct, ndim: Value, rows: Value | None) -> None:
-    """Leave unless the extents equal those after the specification, where ROWS stands for the number of rows."""
-    expected = Array(wanted.behind(), I64)
-    with refused.function.loop(0, ndim) as d:
-        extent = expected[d] if rows is None else select(expected[d] == ROWS, rows, expected[d])
-        refused.leave_if(extents[d] != extent)
+def check_extents(refused: Exit, extents: Array, wanted: Struct, ndim: Value, rows: Value | Array | None) -> None:
+    """Leave unless the extents equal those after the specification.
+
+    Args:
+        rows: in the place of ROWS; or the sizes of the call, of which those that are negative are set to the extent.
+    """
+    f, expected = refused.function, Array(wanted.behind(), I64)
+    with f.loop(0, ndim) as d:
+        if isinstance(rows, Array):
+            extent = f.variable(I64, expected[d])
+            with f.if_(extent.value < 0):
+                size = rows.at(of_size(0) - extent.value)
+                with f.if_(size.value < 0):
+                    size.value = extents[d]
+                extent.value = size.value
+            refused.leave_if(extents[d] != extent.value)
+        else:
+            extent = expected[d] if rows is None else select(expected[d] == ROWS, rows, expected[d])
+            refused.leave_if(extents[d] != extent)
 
 
 class MethodDefinition(ctypes.Structure):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ..loop_ir.collapse_loops import LANES
 from ..loop_ir.dependencies import may_veto, read_by, relies_on_guards, written_by
-from ..loop_ir.program import Group, LoopNest, Step, Storage
+from ..loop_ir.program import Extent, Group, LoopNest, Step, Storage
 
 SHORTEST = 8 * LANES
 LONGEST_BODY = 200
@@ -26,7 +26,7 @@ def merge_nearly_equal(groups: Sequence[Group], storages: Sequence[Storage]) -> 
 
 
 def _may_merge(nest: LoopNest) -> bool:
-    return len(nest.domain) == 1 and nest.domain[0] >= SHORTEST
+    return len(nest.domain) == 1 and nest.domain[0] >= SHORTEST and not isinstance(nest.domain[0], Extent)
 
 
 def _joined(nest: LoopNest, earlier: list[Group], storages: Sequence[Storage]) -> bool:

@@ -11,12 +11,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 
+from ...base.records import dataclass
 from ..loop_ir.collapse_loops import LANES, collapsed
 from ..loop_ir.dependencies import may_veto, read_by, relies_on_guards, written_by
-from ..loop_ir.program import Access, Group, Item, Literal, LoopNest, RoutineCall, RowBlocks, Step, Storage, Straight
+from ..loop_ir.program import (
+    Access,
+    Extent,
+    Group,
+    Item,
+    Literal,
+    LoopNest,
+    RoutineCall,
+    RowBlocks,
+    Step,
+    Storage,
+    Straight,
+)
 
 # Bytes of a block of rows in all arrays together: a first-level cache. Blocks of 16 to 100 kB were within 10 % of each other.
 BLOCK_BYTES = 32_000
@@ -84,7 +97,7 @@ def _rows_of(group: Group) -> int:
     if isinstance(group, RoutineCall):
         rows = group.count if group.routine == "product" and group.failure < 0 else 0
     else:
-        rows = group.domain[0] if isinstance(group, LoopNest) else 0
+        rows = group.domain[0] if isinstance(group, LoopNest) and not isinstance(group.domain[0], Extent) else 0
     return rows if rows >= 2 * LANES else 0
 
 

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from ...base.byte_code import is_held_elsewhere
+from ...base.records import dataclass
 from ...base.source_location import user_site
 from ...functions.callees.tape_callee import callee_of
 from ...functions.loops import LARGEST_TRAJECTORY
@@ -32,26 +33,37 @@ from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
 from ..calls.truth import truth
 from ..containers.compressed import Compressed
-from ..containers.lengths import packed
+from ..containers.lengths import are_of_here, packed
 from ..containers.positions import inside_array
 from ..report import Reason
 from ..state.fork import decided, end_loop, exclude, in_side, is_apart
 from ..state.joins import chosen
-from ..state.numbers.columns import listed
-from ..state.numbers.large_ints import check_ints_of_iteration
+from ..state.numbers.large_ints import LARGEST_CARRIED, TOO_LARGE, growing_ints
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
-from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note_cells, put, undo
+from ..state.places import (
+    ENDS,
+    Cell,
+    Contents,
+    Entry,
+    Journal,
+    Place,
+    Version,
+    WithCells,
+    cells_of,
+    loop_ended,
+    note_cells,
+    put,
+    undo,
+)
 from ..state.recursions import TooDeep, is_of_sizes
-from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, both, negated, parted, state
+from ..state.tables.columns import listed
+from ..state.tables.forms import Constant, Form, Options, form_of
+from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, Young, both, negated, parted, state
 from .carries import (
-    Constant,
-    Form,
-    Options,
     Slots,
     as_leaf,
     as_leaf_like,
     form_at,
-    form_of,
     made_in,
     objects_of,
     or_before,
@@ -72,6 +84,19 @@ class TooLarge(Restart):
 
 
 Iteration = Callable[[list[Operand]], Object]
+
+
+@dataclass(slots=True)
+class Known:
+    """Facts about a loop, for its recordings within those of an enclosing loop.
+
+    Attributes:
+        read: numbers of the variables that an iteration reads before writing.
+        carried: variables by number, exits by name, other places; and their forms.
+    """
+
+    read: set[int] = field(default_factory=set)
+    carried: list[tuple[Object, Form]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -99,6 +124,7 @@ class Loop:
         iteration: runs one on the entries of its streams; returns whether another follows: a bool, tracked or not.
         cells: a block, for its variables.
         source: its iterable, as streams; None for a data-dependent end.
+        ends: the exits' namespace.
         most: the number of iterations if none leaves the loop; 0 if unknown.
         changed: by key, the places that iterations change, without those of `added`.
         added: lists that each iteration appends to, with the forms of the new entries.
@@ -106,24 +132,26 @@ class Loop:
         last: by carry, the leaf of the last item that its final value equals.
         earlier: older objects of the collector's youngest generation.
         may_not_run: it may run zero iterations, by data.
+        limited: carried ints, by place and leaf, that may grow by a factor; the loop ends where one is large.
         kinds: of the carried numbers; `doubts` are those assumed wrongly before.
         names: variables that hold arrays.
         kinds_added: of the numbers in appended entries.
     """
 
-    def __init__(self, iteration: Iteration, cells: Object, source: Source | None, most: int = 0) -> None:
-        self.iteration, self.cells, self.source = iteration, cells, source
+    def __init__(self, iteration: Iteration, cells: Object, source: Source | None, ends: dict[str, Object], most: int = 0) -> None:
+        self.iteration, self.cells, self.source, self.ends = iteration, cells, source, ends
         self.most = most if source is None else source.count
         self.changed: dict[Object, Changed] = {}
         self.added: dict[Object, tuple[Place, list[Form]]] = {}
         self.variables = [id(cell) for cell in cells_of(cells)]
         # Known from earlier recordings, as within an enclosing loop.
-        self.known = state.read.setdefault((str(user_site()), len(self.variables)), set())
-        self.read: set[Object] = {self.variables[k] for k in self.known}
+        self.known = state.loops.setdefault((str(user_site()), _code_of(cells), len(self.variables)), Known())
+        self.read: set[Object] = {self.variables[k] for k in self.known.read}
         self.outer: list[Object] = []
         self.last: dict[int, int] = {}
         self.may_not_run = False
         self.earlier: list[Object] = []
+        self.limited: set[tuple[Object, int]] = set()
         self.doubts: dict[int, Kind] = {}
         self.kinds = KindsOfCarries([], {})
         self.kinds_added: list[Kind] = []
@@ -133,6 +161,7 @@ class Loop:
         """Record the loop, and put its results into places."""
         mark = state.report.mark()
         self.may_not_run = first is not True
+        self._foresee()
         try:
             while not self._enter(self._tape(mark), first):
                 longest = max((one.form.least for one in self._carried() if isinstance(one.form, Slots)), default=0)
@@ -142,6 +171,8 @@ class Loop:
         except BaseException:
             state.report.forget(mark)
             raise
+        finally:
+            state.young = Young()
 
     def _tape(self, mark: int) -> Tape:
         """Record an iteration's tape."""
@@ -159,10 +190,39 @@ class Loop:
             attempts += len(self.read) == found
         if tape.guard_count:
             raise Unjoinable("code in a loop needs the value of a number", "write it as plain Python in a file")
+        self._remember()
         size = sum(np.asarray(_value_of(leaf)).nbytes for leaf in self._carries())
         if self.source is not None and self.source.count * size > LARGEST_TRAJECTORY:
             raise TooLarge
         return tape
+
+    def _foresee(self) -> None:
+        """Begin with the carries of an earlier recording of this loop."""
+        cells = cells_of(self.cells)
+        for where, form in self.known.carried:
+            if type(where) is int:
+                place = Cell(cells[where])
+            elif type(where) is str:
+                self.ends.setdefault(where, False)
+                place = Entry(self.ends, where)
+            else:
+                place = where
+            leaves = form.leaves(place.get())
+            if leaves is not None and are_of_here(leaves):
+                self.changed[place.key] = Changed(place, form)
+
+    def _remember(self) -> None:
+        """Note the carries for a later recording of this loop."""
+        self.known.carried.clear()
+        for one in self._carried():
+            place = one.place
+            if isinstance(place, Cell):
+                if one.is_read and place.key in self.variables:
+                    self.known.carried.append((self.variables.index(place.key), one.form))
+            elif isinstance(place, Entry) and place.holder is self.ends:
+                self.known.carried.append((place.name, one.form))
+            elif isinstance(place, Contents):
+                self.known.carried.append((place, one.form))
 
     def _carries(self) -> list[Object]:
         """The initial carries."""
@@ -231,7 +291,7 @@ class Loop:
         place = one.place if one is not None else self.added.pop(key)[0]
         self.read.add(key)
         if key in self.variables:
-            self.known.add(self.variables.index(key))
+            self.known.read.add(self.variables.index(key))
         self.changed[key] = Changed(place, form_at(place, place.get(), is_slotted=True))
 
     def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
@@ -257,8 +317,9 @@ class Loop:
                 raise Unjoinable(
                     "a loop replaces an object and writes to it", "change the object instead of replacing it, or replace it only"
                 )
-            state.young = {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier}
+            state.young, self.earlier = Young(self.earlier), []
             is_longer = self._note_longer()
+            self._limit_ints()
             results = None if self._note_changes(journal) or is_longer else self._results(recorder, numbers)
             if results is None:
                 return None
@@ -290,6 +351,13 @@ class Loop:
                 form.grows = found = True
             place.set(entries)
         return found
+
+    def _limit_ints(self) -> None:
+        """End the loop where an int that grows by a factor is large."""
+        for key, k in self.limited:
+            leaves = self.changed[key].form.leaves(self.changed[key].place.get())
+            if leaves is not None:
+                end_loop("large", abs(leaves[k]) >= LARGEST_CARRIED, Reason(*TOO_LARGE, site=user_site()))
 
     def _begin(self, recorder: Recorder, journal: Journal, arrays: list[tuple[Object, Object]]) -> Iterator[Object]:
         """Put the start values into all places. Yields the objects created for this."""
@@ -346,7 +414,12 @@ class Loop:
             self.doubts.update(enumerate(self.kinds.at_start))
             return None
         self.names.check(recorder, self.kinds.given)
-        check_ints_of_iteration(recorder, self.kinds.inputs, ends)
+        numbered = [(key, k) for key, one in self.changed.items() if one.form is not None for k, _ in enumerate(one.form.blank())]
+        limited = {k for k, which in enumerate(numbered) if which in self.limited}
+        growing = growing_ints(recorder, self.kinds.inputs, ends, limited)
+        if growing:
+            self.limited.update(numbered[k] for k in growing)
+            return None
         self.kinds_added.clear()
         for place, forms in self.added.values():
             for number, (form, value) in enumerate(zip(forms, place.get()[1:], strict=True)):
@@ -368,9 +441,12 @@ class Loop:
 
     def _check_objects(self, one: Changed) -> None:
         """Carry no object that an iteration created; a variable may hold a new one in each."""
-        if state.young.isdisjoint(objects_of(one.form)):
+        if not any(number in state.young for number in objects_of(one.form)):
             return
         if isinstance(one.place, Contents):
+            if isinstance(one.place.holder, (dict, set)):
+                kind = type(one.place.holder).__name__
+                raise Unjoinable(f"a {kind} gets data-dependent keys in a loop", "keep a flag for each possible key, in a list")
             raise Unjoinable("a list of new objects changes its length in a loop", "keep tuples of numbers")
         if not one.is_read or not isinstance(one.place, Cell) or not isinstance(one.form, Options):
             raise Unjoinable(
@@ -467,6 +543,13 @@ class Loop:
             rows = zip(*columns) if columns else ((),) * (count or 0)
             put(place, [*place.get(), *(form.made(row) for row in map(iter, rows) for form in forms)])
         return True
+
+
+def _code_of(block: Object) -> Object:
+    """A block's code."""
+    while type(block) is WithCells:
+        block = block.blocks[0]
+    return getattr(block, "__code__", None)
 
 
 def _form_of_last(value: Object) -> Form | None:

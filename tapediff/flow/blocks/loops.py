@@ -219,7 +219,7 @@ def _by_streams(source: Source, body: Callable[[Object], Completion]) -> Exits |
             raise _HasExits
 
     try:
-        Loop(iteration, body, source).record(True)
+        Loop(iteration, body, source, exits.namespace).record(True)
     except (_HasExits, TooLarge):
         return None
     return exits
@@ -240,7 +240,7 @@ def _until_an_exit(source: Source, first: Object, body: Callable[[Object], Compl
         run = WithCells(lambda: _iteration(source.item(entries), body)(), body)
         return exits.iteration(run, lambda: truth(number.get() < source.count))
 
-    Loop(iteration, body, None, source.count).record(first)
+    Loop(iteration, body, None, exits.namespace, source.count).record(first)
     return exits
 
 
@@ -296,7 +296,7 @@ def _until_data_end(loop: LoopEnds, test: Object, first: Object, body: Object, o
     exits = Exits()
     run = WithCells(lambda: None if body is None else body(), body)
     goes_on = WithCells(lambda: truth(test()), test)
-    Loop(lambda _: exits.iteration(run, goes_on), WithCells(run, run, goes_on), None).record(first)
+    Loop(lambda _: exits.iteration(run, goes_on), WithCells(run, run, goes_on), None, exits.namespace).record(first)
     exits.leave_by(loop)
     return loop.end(otherwise)
 

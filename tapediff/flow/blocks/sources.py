@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ...base.current_recording import current_recorder
+from ...base.records import dataclass
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..containers.compressed import Conditional
 from ..state.numbers.bounds import note_bounds
 from ..state.numbers.python_numbers import Kind, kind_of, note_kind
+from ..state.tables.forms import Form, Number, form_of, number_form, tuple_of
 from ..state.values import Maybe, is_data, parted
-from .carries import Form, Number, form_of, number_form, tuple_of
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from ..containers.entries import parts
 from ..containers.generators import Generator
 from ..operations.dunder import compared
 from ..state.fork import fork_value, select
-from ..state.numbers.columns import is_real
 from ..state.numbers.python_numbers import is_python_bool, note_python
+from ..state.tables.columns import is_real
 from ..state.values import CHOICES, Maybe, any_of, both, either, negated, state
 from ..users_code import users_method
 from .arguments import (

@@ -14,12 +14,12 @@ from ..calls.callables import call
 from ..calls.truth import truth
 from ..containers.choices import by_exchanges
 from ..containers.entries import is_conditional, length, put as put_entries, settled_contents
-from ..containers.lengths import absence, by_length, by_position
+from ..containers.lengths import MOST_LENGTHS, absence, by_length, by_position
 from ..containers.positions import insert
 from ..operations.dunder import compared
 from ..state.joins import maybe
-from ..state.numbers.columns import Column, columns_of, in_order, is_real, stacked
-from ..state.values import both, either, entries_of, is_data, negated
+from ..state.tables.columns import Table, is_real, stacked, table_of
+from ..state.values import both, either, entries_of, is_data, negated, parts, state
 from .arguments import (
     NATIVE,
     SEQUENCES,
@@ -30,6 +30,7 @@ from .arguments import (
     is_lazy,
     is_of_interest,
 )
+from .heaps import heap_operation
 from .reductions import compared_where, with_keys
 
 # Maximum number of entries sorted by swaps; more numbers by a permutation.
@@ -58,9 +59,9 @@ def sorted_(items: Object, /, *, key: Object = None, reverse: Object = False) ->
 def _ordered(keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
     """Stable sort by key."""
     if len(keyed) > 4 and all(is_real(k) for _, k, _ in keyed):
-        columns = columns_of([value for _, _, value in keyed])
-        if columns is not None:
-            return _by_gather(keyed, columns)
+        table = table_of([value for _, _, value in keyed])
+        if table is not None:
+            return _by_gather(keyed, table)
     if len(keyed) > MOST_EXCHANGED:
         entries = [maybe(condition, (k, value)) for condition, k, value in keyed]
         pairs = settled_contents(entries)
@@ -76,15 +77,15 @@ def _ordered(keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
     return [maybe(row[0], row[-1]) for row in rows if row[0] is not False]
 
 
-def _by_gather(keyed: list[tuple[Object, Object, Object]], columns: list[Column]) -> list[Object]:
+def _by_gather(keyed: list[tuple[Object, Object, Object]], table: Table) -> list[Object]:
     """Numbers, or tuples of numbers, in numeric order; missing ones come last."""
     order = np.argsort(stacked([k for _, k, _ in keyed]), kind="stable")
     conditions = [condition for condition, _, _ in keyed]
     if not any(map(is_data, conditions)):
-        return in_order(columns, order, keyed[0][2])
+        return table.ordered(order)
     absent = np.take(absence(conditions), order, mode="clip")
     order = np.take(order, np.argsort(absent, kind="stable"), mode="clip")
-    return by_position(length([maybe(condition, None) for condition in conditions]), in_order(columns, order, keyed[0][2]))
+    return by_position(length([maybe(condition, None) for condition in conditions]), table.ordered(order))
 
 
 def _order(a: Object, b: Object) -> int:
@@ -110,14 +111,28 @@ def sort_(holder: list[Object], *, key: Object = None, reverse: Object = False) 
 _MOST_SEARCHED = 128
 
 
+def is_branched(holder: Object, most: int) -> bool:
+    """True for a sequence of at most a few lengths, whose positions are known on each side of comparisons."""
+    conditional = sum(condition is not True for condition, _ in parts(holder))
+    return len(holder) <= most and conditional <= (_FEW_LENGTHS if state.is_in_loop else MOST_LENGTHS)
+
+
+# Maximum number of conditional entries in a loop, which is recorded several times.
+_FEW_LENGTHS = 3
+
+
 def on_heap(run: Callable[..., Object]) -> Callable[..., Object]:
     """A heapq function for tracked entries, and lists of any length."""
 
     @functools.wraps(run)
     def program(heap: Object, *values: Object) -> Object:
-        if type(heap) is not list or not any(map(is_of_interest, (heap, *values))) or len(heap) > MOST_EXCHANGED:
+        if type(heap) is not list or not any(map(is_of_interest, (heap, *values))):
             return NATIVE
-        return by_length(heap, lambda plain: call(run, plain, *values))
+        if state.is_in_loop and not is_branched(heap, MOST_EXCHANGED):
+            done = heap_operation(run.__name__.rstrip("_"), heap, values)
+            if done is not None:
+                return done[0]
+        return NATIVE if len(heap) > MOST_EXCHANGED else by_length(heap, lambda plain: call(run, plain, *values))
 
     return program
 
@@ -129,9 +144,11 @@ def on_sorted(run: Callable[..., Object]) -> Callable[..., Object]:
     def program(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
         if not isinstance(a, (*SEQUENCES, TrackedArray, np.ndarray)) or not (is_of_interest(x) or is_of_interest(a)):
             return NATIVE
-        if type(lo) is not int or lo < 0 or not (hi is None or type(hi) is int) or len(a) > _MOST_SEARCHED:
+        if type(lo) is not int or lo < 0 or not (hi is None or type(hi) is int) :
             return NATIVE
-        return by_length(a, lambda plain: call(run, plain, x, lo, hi, key=key))
+        if is_branched(a, _MOST_SEARCHED):
+            return by_length(a, lambda plain: call(run, plain, x, lo, hi, key=key))
+        return call(run, a, x, lo, hi, key=key, is_long=True)
 
     return program
 

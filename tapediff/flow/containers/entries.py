@@ -12,7 +12,7 @@ import numpy as np
 
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.fork import decided, exclude, first_of, refuse, select
+from ..state.fork import decided, exclude, first_of, refuse
 from ..state.joins import maybe
 from ..state.numbers.bounds import below, equals, smaller
 from ..state.numbers.python_numbers import one_more
@@ -129,13 +129,6 @@ def ranked_within(holder: Object, key: slice) -> list[tuple[Object, Object, Obje
 def noted(found: list[tuple[Object, Object]]) -> list[Object]:
     """Conditional entries with these conditions."""
     return [maybe(condition, value) for condition, value in found if condition is not False]
-
-
-def set_item(holder: Object, key: Object, value: Object) -> None:
-    """holder[key] = value for a list or deque, with data-dependent entries or position."""
-    position = inside(key, length(holder), f"{'deque' if isinstance(holder, deque) else 'list assignment'} index out of range")
-    found = ranked(holder)
-    put(holder, [maybe(condition, select(both(condition, equals(place, position)), value, old)) for condition, place, old in found])
 
 
 def put(holder: Object, entries: Object) -> None:

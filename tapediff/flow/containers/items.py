@@ -19,7 +19,7 @@ from ..state.fork import refuse
 from ..state.places import note_contents, unwritable
 from ..state.values import CHOICES, Choice, Lazy, has_maybes, is_tracked_value, lifted, state
 from ..users_code import users_method
-from . import entries, keys, positions, sets
+from . import entries, keys, lengths, positions, sets
 from .choices import each
 from .compressed import Compressed
 from .cursors import Cursor
@@ -64,7 +64,7 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
 def set_by_data(holder: Object, key: Object, value: Object) -> bool:
     """holder[key] = value in Python's containers, with a data-dependent key or entries; False elsewhere."""
     if isinstance(holder, (list, deque)) and (is_conditional(holder) or positions.is_position(key)):
-        (positions.replace_slice if type(key) is slice else entries.set_item)(holder, key, value)
+        (positions.replace_slice if type(key) is slice else lengths.set_entry)(holder, key, value)
         return True
     if isinstance(holder, dict) and keys.is_by_data(holder, key):
         keys.set_item(holder, key, value)

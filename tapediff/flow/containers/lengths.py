@@ -13,9 +13,9 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import exclude, first_of, fork_value, select
 from ..state.joins import maybe
-from ..state.numbers.bounds import below
-from ..state.numbers.columns import LEAST_GATHERED, appended, columns_of, entry_at, in_order
+from ..state.numbers.bounds import below, equals
 from ..state.numbers.python_numbers import one_more
+from ..state.tables.columns import LEAST_GATHERED, appended, by_position, table_of
 from ..state.values import Maybe, both, entries_of, is_data, note_packed, packed_count, parted, parts, state
 from .entries import (
     first_hit,
@@ -25,6 +25,7 @@ from .entries import (
     length,
     noted,
     put,
+    ranked,
     ranked_within,
     settled_contents,
     without_first,
@@ -53,14 +54,14 @@ def _long(holder: Object) -> list[tuple[Object, Object]] | None:
     """The conditions, as on any path, and values of a sequence of numbers that takes a gather to pack; None for others."""
     entries = list(map(parted, entries_of(holder)))
     is_long = len(entries) - packed_count([condition for condition, _ in entries]) > _MOST_SELECTED
-    return entries if is_long and columns_of([value for _, value in entries]) is not None else None
+    return entries if is_long and table_of([value for _, value in entries]) is not None else None
 
 
 def _packed_once(entries: list[tuple[Object, Object]]) -> list[Object]:
     """Pack the same entries once, for all paths and the loops among them."""
     key = tuple(map(id, itertools.chain.from_iterable(entries)))
     _, found = state.packings.get(key, (None, []))
-    if not found or not _is_of_here(found):
+    if not found or not are_of_here(found):
         before, state.path, state.facts = (state.path, state.facts), [], dict(state.guarded)
         try:
             found = _packed(entries)
@@ -70,7 +71,7 @@ def _packed_once(entries: list[tuple[Object, Object]]) -> list[Object]:
     return list(found)
 
 
-def _is_of_here(entries: list[Object]) -> bool:
+def are_of_here(entries: list[Object]) -> bool:
     """True for entries of the current recording, and of those around it."""
     of = {id(part._recorder) for entry in entries for part in parted(entry) if is_data(part)}
     recorder = current_recorder()
@@ -87,17 +88,29 @@ def entry(holder: Object, key: Object) -> Object:
         return item(holder, key)
     found = packed(holder)
     values = [value for _, value in map(parted, found)]
-    columns = columns_of(values) if len(values) >= LEAST_GATHERED or not is_data(key) else None
-    if columns is None:
+    table = table_of(values) if len(values) >= LEAST_GATHERED or not is_data(key) else None
+    if table is None:
         return item(holder, key)
     position = inside(key, length(found), f"{type(holder).__name__} index out of range")
-    return entry_at(columns, position, values[0]) if is_data(position) else values[position]
+    return table.at(position) if is_data(position) else values[position]
+
+
+def set_entry(holder: Object, key: Object, value: Object) -> None:
+    """holder[key] = value for a list or deque, with data-dependent entries or position."""
+    position = inside(key, length(holder), f"{'deque' if isinstance(holder, deque) else 'list assignment'} index out of range")
+    if is_data(position) and len(entries_of(holder)) >= LEAST_GATHERED:
+        conditions, values = map(list, zip(*map(parted, packed(holder))))
+        if (table := table_of([*values, value])) is not None:
+            put(holder, list(map(maybe, conditions, table.with_last_at(position))))
+            return
+    found = ranked(holder)
+    put(holder, [maybe(condition, select(both(condition, equals(place, position)), value, old)) for condition, place, old in found])
 
 
 def _is_vector(holder: Object) -> bool:
     """True for a long packed sequence of numbers."""
     conditions, values = zip(*map(parted, entries_of(holder)))
-    return len(values) >= LEAST_GATHERED and packed_count(list(conditions)) == len(values) and columns_of(values) is not None
+    return len(values) >= LEAST_GATHERED and packed_count(list(conditions)) == len(values) and table_of(values) is not None
 
 
 def pop(holder: Object, position: int = -1) -> Object:
@@ -116,13 +129,6 @@ def pop(holder: Object, position: int = -1) -> Object:
     return value
 
 
-def by_position(count: Object, values: list[Object]) -> list[Object]:
-    """The first `count` values, as conditional entries."""
-    conditions = [below(k, count) for k in range(len(values))]
-    note_packed(conditions, count)
-    return noted(list(zip(conditions, values)))
-
-
 def cut(holder: Object, key: slice) -> Object:
     """Slice a sequence without a step, with data-dependent ends or entries."""
     entries = list(entries_of(holder))
@@ -138,9 +144,9 @@ def cut(holder: Object, key: slice) -> Object:
 
 def _values(entries: list[tuple[Object, Object]], ready: int) -> list[Object]:
     """The values by position, arbitrary past the end; the first `ready` entries are packed already."""
-    columns = columns_of([value for _, value in entries]) if len(entries) - ready > _MOST_SELECTED else None
-    if columns is not None:
-        return in_order(columns, np.argsort(absence([condition for condition, _ in entries]), kind="stable"), entries[0][1])
+    table = table_of([value for _, value in entries]) if len(entries) - ready > _MOST_SELECTED else None
+    if table is not None:
+        return table.ordered(np.argsort(absence([condition for condition, _ in entries]), kind="stable"))
     found = [value for _, value in entries[:ready]]
     before = length([maybe(condition, None) for condition, _ in entries[:ready]])
     for condition, value in entries[ready:]:

@@ -29,9 +29,9 @@ from ..state.numbers.bounds import (
     possible_ints,
     smaller,
 )
-from ..state.numbers.columns import LEAST_GATHERED, columns_of, entry_at as columns_entry
 from ..state.numbers.python_numbers import is_int, note_python
 from ..state.places import note_contents, plain_root, shown_by_data
+from ..state.tables.columns import LEAST_GATHERED, table_of
 from ..state.values import Unjoinable, both, entries_of, is_data, lifted, negated, state
 from .compressed import Compressed
 from .entries import (
@@ -161,8 +161,8 @@ def entry_of(holder: Object, position: Object) -> Object:
     if not is_data(position):
         return holder[position]
     entries = list(entries_of(holder))
-    if len(entries) >= LEAST_GATHERED and (columns := columns_of(entries)) is not None:
-        return columns_entry(columns, position, entries[0])
+    if len(entries) >= LEAST_GATHERED and (table := table_of(entries)) is not None:
+        return table.at(position)
     left = possible_ints(position) or range(len(entries))
     hits = [(equals(position, k), entries[k]) for k in left if 0 <= k < len(entries)]
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
@@ -47,6 +48,7 @@ from .places import (
     unwritable,
 )
 from .recursions import check_guards, check_instructions, check_recursion, check_sides
+from .tables.columns import joined_by_columns
 from .unshared import joined_results, joined_unshared
 from .values import CHOICES, UNBOUND, Unjoinable, all_of, both, either, facts_of, holds_several, known, negated, state
 
@@ -370,6 +372,8 @@ def joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Object
     if yes is no:
         return yes
     if isinstance(place, Contents):
+        if isinstance(yes, (list, deque)) and (made := joined_by_columns(test, yes, no)) is not None:
+            return made if isinstance(yes, list) else deque(made, yes.maxlen)
         return join_contents(test, yes, no)
     if isinstance(place, Version):
         return join_versions(test, place.get(), yes, no) if yes._id != no._id else yes

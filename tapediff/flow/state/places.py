@@ -163,7 +163,7 @@ class Plain(Place):
         self.holder[...] = value
 
 
-ENDS = ("full", "unjoinable")
+ENDS = ("full", "large", "unjoinable")
 
 
 def loop_ended(why: str) -> Place:

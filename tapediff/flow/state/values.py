@@ -6,6 +6,7 @@ tracked bool; exactly one holds.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import operator
 import threading
@@ -206,6 +207,26 @@ _FIRST_STAMP = 1 << 40
 FIRST_ROOM = 32
 
 
+class Young:
+    """The ids of the objects that an iteration created, found once they are asked for.
+
+    Attributes:
+        earlier: older objects of the collector's youngest generation; None if there was no iteration.
+    """
+
+    __slots__ = ("earlier", "ids")
+
+    def __init__(self, earlier: list[Object] | None = None) -> None:
+        self.earlier = earlier
+        self.ids: set[int] = set()
+
+    def __contains__(self, number: int) -> bool:
+        if self.earlier is not None:
+            self.ids = {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier}
+            self.earlier = None
+        return number in self.ids
+
+
 class State(threading.local):
     """The interpreter's state in one thread.
 
@@ -255,10 +276,10 @@ class State(threading.local):
         has_maybes: some container has conditional entries.
         outer_cells: ids of cells that outlive a call.
         lengthy: code of loops' blocks that cannot be one instruction.
-        read: by a loop's line and number of variables, those that an iteration reads before writing.
+        loops: by a loop's line, code and number of variables, what its recordings have found.
         young: ids of objects that the latest iteration of a loop created.
         room: maximum length of a growing list in a rolled loop.
-        ended: conditions that end a rolled loop: a full list, or an unjoinable iteration.
+        ended: conditions that end a rolled loop: a full list, a large int, or an unjoinable iteration.
     """
 
     def __init__(self) -> None:
@@ -303,9 +324,9 @@ class State(threading.local):
         self.counts: dict[tuple[int, int], list[tuple[list[int], Object]]] = {}
         self.packings: dict[tuple[int, ...], tuple[Object, list[Object]]] = {}
         self.room = FIRST_ROOM
-        self.young: set[int] = set()
-        self.read: dict[tuple[str, int], set[int]] = {}
-        self.ended: dict[str, Object] = {"full": False, "unjoinable": False, "reasons": {}}
+        self.young = Young()
+        self.loops: dict[Object, Object] = {}
+        self.ended: dict[str, Object] = {"full": False, "large": False, "unjoinable": False, "reasons": {}}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Object], Object] = lambda f: f
         KNOWN.forget()

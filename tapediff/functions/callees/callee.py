@@ -24,13 +24,9 @@ from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.shape import BROADCAST
 from ...ops.control.calls import CALL, CALL_VARIANT, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
-from ...passes.dear_sides import dear_sides
-from ...passes.pipeline import PREPARE, run_passes
 from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder
 from ...transforms.cotangents import MAYBE_DISCARDED, NONZERO
-from ...transforms.reverse import pullback
-from ...transforms.reverse_loop import iteration_pullback, iteration_types, loop_flow, whole_flow
 from .path_trie import PathEntry
 
 if TYPE_CHECKING:
@@ -192,6 +188,9 @@ class Callee:
 
     def pullback(self, wrt: tuple[int, ...], seeds: tuple[int, ...], maybe_discarded: bool) -> DerivedCallee:
         """The callee that maps the inputs, and cotangents of the results `seeds`, to cotangents of the inputs `wrt`."""
+        from ...passes.pipeline import PREPARE, run_passes
+        from ...transforms.reverse import pullback
+
         in_types = (*self.in_types, *(self.out_types[k] for k in seeds))
         out_types = tuple(self.in_types[k] for k in wrt)
         used = range(len(self.in_types))
@@ -201,6 +200,9 @@ class Callee:
 
     def loop_flow(self, which: LoopCotangents, given: tuple[int, ...]) -> LoopFlow:
         """Trace cotangents through a loop; the last values of the carries `given` have cotangents."""
+        from ...passes.pipeline import PREPARE, run_passes
+        from ...transforms.reverse_loop import loop_flow, whole_flow
+
         tape = self.only_tape()
         if tape is None:
             return whole_flow(self.in_types, which)
@@ -216,6 +218,9 @@ class Callee:
 
     def loop_pullback(self, which: LoopCotangents) -> DerivedCallee:
         """One iteration of the reverse pass of a loop; see transforms.reverse_loop."""
+        from ...passes.pipeline import PREPARE, run_passes
+        from ...transforms.reverse_loop import iteration_pullback, iteration_types
+
         in_types, out_types = iteration_types(self.in_types, self.out_types, which)
         first = len(out_types) - len(which.wrt_streams)
         used = (
@@ -292,6 +297,8 @@ class DerivedCallee(Callee):
         return known
 
     def _made(self, tape: Tape) -> Tape:
+        from ...passes.pipeline import run_passes
+
         made = run_passes(self._make(tape))
         if made.output_types != self.out_types:
             raise InvalidTape(f"{self.name} should return {self.out_types}", got=str(made.output_types))
@@ -333,6 +340,8 @@ class TapeCallee(Callee):
         self._prepared: Tape | None = None
 
     def variant_tape(self, number: int) -> Tape:
+        from ...passes.pipeline import run_passes
+
         if self._prepared is None:
             self._prepared = run_passes(self._tape)
         return self._prepared
@@ -383,6 +392,8 @@ def _of_zeros(tape: Tape) -> Tape:
 
 def with_dear_sides(tape: Tape) -> Tape:
     """The tape to compile: expensive sides of branches run only where they are taken."""
+    from ...passes.dear_sides import dear_sides
+
     return dear_sides(tape, lambda side: SideCallee(side.name, side))
 
 

@@ -19,8 +19,6 @@ from ...ir.interpreter import GuardFailure, run
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL, GET
-from ...passes.pipeline import run_passes
-from ...passes.simplify.dead_code import dead_code
 from .callee import Callee, without_guards
 from .path_trie import PathEntry
 
@@ -41,6 +39,8 @@ class InlinedCallee(Callee):
     may_branch = True
 
     def __init__(self, name: str, tape: Tape, call: int) -> None:
+        from ...passes.simplify.dead_code import dead_code
+
         self.called: Callee = tape.instructions[call].params[0]
         super().__init__(name, tape.input_types, is_compiled=self.called.is_compiled)
         self.out_types = tape.output_types
@@ -51,6 +51,8 @@ class InlinedCallee(Callee):
         self._plain: dict[int, Tape] = {}
 
     def variant_tape(self, number: int) -> Tape:
+        from ...passes.pipeline import run_passes
+
         known = self._prepared.get(number)
         if known is None:
             recorded: Any = self.called  # a RecordedCallee, whose file imports this one

@@ -23,7 +23,6 @@ from ...ir.serialize import State
 from ...ir.tape import Tape
 from ...numpy_api.kinds import kind_of
 from ...ops.control.calls import CALL
-from ...passes.pipeline import run_passes
 from ...recording.finish import finished_tape
 from ...recording.python_state.caught_errors import Failure
 from ...recording.python_state.draws.drawn_guards import DrawnGuards
@@ -33,7 +32,6 @@ from ..captured.pickling import remembered
 from .callee import LOCK, Callee, without_guards
 from .path_messages import check_prescribed, paths_text, warn
 from .path_trie import PathEntry, Paths
-from .rolled_loop import rolled
 from .spliced_calls import is_spliced_test
 
 # Maps the inputs, as a sequence of tracked arrays, to the results.
@@ -129,6 +127,8 @@ class RecordedCallee(Callee):
         )
 
     def variant_tape(self, number: int) -> Tape:
+        from ...passes.pipeline import run_passes
+
         known = self._prepared.get(number)
         if known is None:
             known = self._prepared[number] = run_passes(self.guarded_tape(number))
@@ -136,9 +136,13 @@ class RecordedCallee(Callee):
 
     def guarded_tape(self, number: int) -> Tape:
         """The tape of a variant as it was recorded, with its Python loops as loops."""
+        from .rolled_loop import rolled
+
         return rolled(self.variants[number].tape)
 
     def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
+        from .rolled_loop import rolled
+
         known = self._plain.get(number)
         if known is not None:
             return known

@@ -10,7 +10,6 @@ from __future__ import annotations
 import builtins
 import functools
 import gc
-import hashlib
 import linecache
 import operator
 import os
@@ -32,8 +31,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.limited_tables import drop_oldest
+from ...base.held_locks import drop_oldest
 from ...base.source_location import installed_package, is_installed, is_library_file
+from ...base.token import blake2b
 from ...ir.instruction import is_tracked
 from ...recording.python_state.data_key import data_key, levels_of_data
 from ...recording.python_state.object_snapshot import PLAIN, IdentityKey, PythonValue, plain_key
@@ -202,7 +202,7 @@ class Environment:
 
     def fingerprint(self) -> bytes:
         """A digest that is equal in another process in which the function reads the same."""
-        return hashlib.blake2b(repr([_portable(token) for token in self.key]).encode(), digest_size=16).digest()
+        return blake2b(repr([_portable(token) for token in self.key]).encode(), digest_size=16).digest()
 
     def site_of(self, name: str) -> str | None:
         """The first line of the functions that use a name."""

@@ -9,6 +9,7 @@ from types import CellType, FunctionType, MemberDescriptorType
 
 import numpy as np
 
+from ...base.token import blake2b
 from ...compiler.runtime.entries import watch
 from ...recording.python_state.object_snapshot import PythonValue
 
@@ -29,8 +30,9 @@ SAMPLED_WORDS = 16
 # Arrays of the standard library.
 BUFFERS = (bytearray, array, memoryview)
 
-_rng = np.random.default_rng(20260101)
-_MULTIPLIERS = _rng.integers(0, 2**63, watch.BLOCK_WORDS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+# Odd numbers without a pattern; numpy.random takes longer to import than all else here.
+_DIGESTS = b"".join(blake2b(b"%d" % k).digest() for k in range(watch.BLOCK_WORDS // 8))
+_MULTIPLIERS = np.frombuffer(_DIGESTS, "<u8").astype(np.uint64) | np.uint64(1)
 
 
 class Place:

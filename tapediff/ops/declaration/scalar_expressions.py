@@ -12,7 +12,7 @@ from functools import cache
 _CHEAP = frozenset(
     ("select", "select_by_jump", "sqrt", "absolute", "maximum", "minimum", "equal", "not_equal", "to_f64", "to_i64", "floor", "ceil",
      "rint", "trunc", "sign", "isnan", "isfinite", "zero_where_discarded", "isinf", "fma", "logical_not", "round_to_float32", "copysign",
-     "tanh_slope")
+     "tanh_slope", "exists")
 )  # fmt: skip
 _CALLED = re.compile(r"\b([a-z]\w*)\(")
 

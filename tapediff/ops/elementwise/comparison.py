@@ -16,6 +16,11 @@ GREATER = comparison("greater", operator.gt, "x > y", "x & logical_not(y)")
 GREATER_EQUAL = comparison("greater_equal", operator.ge, "x >= y", "x | logical_not(y)")
 EQUAL = comparison("equal", operator.eq, "equal(x, y)")
 NOT_EQUAL = comparison("not_equal", operator.ne, "not_equal(x, y)")
+# The mask of the entries x of an axis of run-time length y: the others are not the program's. Compared in a different spelling, by which
+# compiler/loop_ir/ends.py finds loops that may end there.
+EXISTS = Elementwise(
+    "exists", operator.lt, "exists(x, y)", vjp=(None, None), result=BOOL, floats_only=False, linear=True, samples=(REAL, REAL)
+)
 ORDERINGS = (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)
 IS_NAN = property_of_float("isnan", np.isnan, np.nan)
 IS_INF = property_of_float("isinf", np.isinf, np.inf)
@@ -86,6 +91,6 @@ SELECT_BY_JUMP = Elementwise(
 )
 
 OPS = (
-    LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL, IS_NAN, IS_INF, IS_FINITE, SIGNBIT, *MASK_OPS, SELECT,
+    LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EXISTS, EQUAL, NOT_EQUAL, IS_NAN, IS_INF, IS_FINITE, SIGNBIT, *MASK_OPS, SELECT,
     ZERO_WHERE_DISCARDED, NAN_TO_ZERO_WHERE_DISCARDED, SELECT_BY_JUMP,
 )  # fmt: skip

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...base.records import dataclass
 from ...ir.instruction import CONSTANT, FLOAT64, INPUT, Instruction, Param, ValueType
 from ...ir.rewriter import BodyBuilder, Rewriter
 from ...ir.tape import Tape

@@ -14,11 +14,11 @@ integers are known as well: so td.scan(..., np.arange(100)) reads x, and so do l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from hashlib import sha256
 
 import numpy as np
 
+from ...base.records import dataclass
+from ...base.token import blake2b
 from ...errors import GuardFailed
 from ...ir.instruction import CONSTANT, GUARD, Instruction, Primitive, ValueType
 from ...ir.interpreter import check_guard
@@ -101,7 +101,8 @@ def _plan(tape: Tape, loop: Instruction) -> Plan | None:
     rows, whole = ({n: i.params[0] for n, i in zip(*part) if _is_table(i)} for part in zip(given, others))
     if not steps and not rows and (GUARD in body.ops or not is_new):
         return None
-    key = "counted", form, *starts.items(), *((n, sha256(table.tobytes()).digest()) for n, table in (*rows.items(), *whole.items()))
+    digests = ((n, blake2b(table.tobytes(), digest_size=32).digest()) for n, table in (*rows.items(), *whole.items()))
+    key = "counted", form, *starts.items(), *digests
     return callee.once(key, lambda: _made(callee, body, form, starts, steps, rows, whole, is_new))
 
 

@@ -7,11 +7,12 @@ store and load, become one more result of the loop and one more stream of the re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...ir.instruction import Instruction, ValueType
 from ...ir.rewriter import BodyBuilder, Rewriter
 from ...ir.tape import Tape

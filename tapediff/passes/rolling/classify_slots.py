@@ -6,8 +6,7 @@ operations. A running sum that nothing in the body reads is a sum over an array.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...base.records import dataclass
 from ...ir.instruction import BOOL, GUARD, Instruction
 from ...ops.arrays.indexing import SCATTER_ADD
 from ...ops.control.calls import GET, TupleOp

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...base.source_location import Site
 from ...ir.instruction import TUPLE, some_of
 from .guards_of_loops import may_be_rolled

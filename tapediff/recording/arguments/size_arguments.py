@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+from operator import le
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...ir.containers import has_buffers
 from ...ir.instruction import Operand, Tree, UserFunction, is_tracked
 from ...ir.keys import static_key
@@ -35,6 +37,10 @@ LARGE = 1024
 OFTEN = 100
 MANY_ENTRIES = 2_000_000
 MOST_OWN = 8
+
+# Counts of calls that kernels answer without Python, by a hash of their sizes.
+COUNTS, MULTIPLIER = 1024, 31
+NEVER = 1 << 62
 
 # The position of the extents, among the values that a tape is specialised on.
 SIZES = -3
@@ -95,6 +101,7 @@ class SizesOfCalls:
         varying: the axes that have had several sizes.
         own: shapes with tapes of their own.
         counts: calls with other shapes.
+        called: further calls, by `place_of` their sizes; the first entry is the largest number that needs no other tape.
         most: the largest size of each axis.
         tapes: the extents of tapes for several sizes, and their entries.
         needed: why sizes cannot be data.
@@ -106,6 +113,7 @@ class SizesOfCalls:
     varying: set[int] = field(default_factory=set)
     own: set[Shapes] = field(default_factory=set)
     counts: Counter[Shapes] = field(default_factory=Counter)
+    called: np.ndarray = field(default_factory=lambda: np.array([OFTEN, *[0] * COUNTS], np.int64))
     most: list[int] = field(default_factory=list)
     tapes: dict[Extents, int] = field(default_factory=dict)
     needed: str = ""
@@ -128,11 +136,22 @@ class SizesOfCalls:
             return None  # as NumPy broadcasts an axis of size 1, and reductions of none differ
         for extents, entries in list(self.tapes.items()):
             if extents.serve(shapes, math.inf if entries < FEW_ENTRIES else WASTE):
-                if len(self.own) >= MOST_OWN or count <= min(OFTEN, MANY_ENTRIES // entries):
+                place = place_of(extents.sizes(shapes))
+                if len(self.own) >= MOST_OWN or count + self.called[place] <= min(OFTEN, MANY_ENTRIES // entries):
                     return extents
                 self.own.add(shapes)
+                self.called[place] = 0
+                if len(self.own) >= MOST_OWN:
+                    self.called[0] = NEVER
                 return None
         return self._new_extents(shapes)
+
+    def ranges(self, extents: Extents) -> list[tuple[int, int, int]]:
+        """For each size of a tape, the least and the largest value that it serves, and the largest of the next smaller tape."""
+        waste = math.inf if self.tapes.get(extents, 0) < FEW_ENTRIES else WASTE
+        smaller = [e.largest for e in self.tapes if e != extents and e.axes == extents.axes and all(map(le, e.largest, extents.largest))]
+        least = [2 if most <= SMALLEST else max(2, math.ceil(most / waste)) for most in extents.largest]
+        return list(zip(least, extents.largest, max(smaller, default=(0,) * len(least)), strict=True))
 
     def _compare(self, shapes: Shapes) -> None:
         """Note which sizes differ from those of former calls."""
@@ -198,13 +217,23 @@ class SizeArguments:
     def note_tape(self, bound: BoundCall, extents: Extents, tape: Tape) -> None:
         """Note a tape for several sizes."""
         calls = self.calls_like(bound)
-        calls.tapes[extents] = sum(instruction.type.size for instruction in tape.instructions)
+        calls.tapes[extents] = entries = sum(instruction.type.size for instruction in tape.instructions)
+        if len(calls.own) < MOST_OWN:
+            calls.called[0] = min(calls.called[0], MANY_ENTRIES // max(entries, 1))
 
     def allow_path(self, bound: BoundCall, tape: Tape, ordinal: int) -> bool:
         """Count a path that begins at a guard on sizes alone. False if there are too many."""
         calls = self.calls_like(bound)
         calls.paths += depends_on_ints_only(tape, ordinal)
         return calls.paths <= MOST_PATHS_BY_INTS
+
+
+def place_of(sizes: Sequence[int]) -> int:
+    """The place of sizes among the counts of calls."""
+    found = 0
+    for size in sizes:
+        found = found * MULTIPLIER + size
+    return 1 + found % COUNTS
 
 
 def shapes_of(inputs: Sequence[Operand]) -> Shapes:

@@ -8,7 +8,6 @@ point, by a guard. A part that shares memory in NumPy shares it here, as the who
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -17,10 +16,12 @@ from numpy.typing import DTypeLike
 
 from ... import numpy_api as functions
 from ...base.current_recording import current_recorder
+from ...base.records import dataclass
 from ...ir.instruction import BOOL, FLOAT64, INT64, Computes, Operand, is_tracked
 from ...numpy_api.composed.ordering import positions_along
 from ...numpy_api.writing import require_same_kind
 from ...ops.arrays.indexing import GATHER, put
+from ...ops.elementwise.comparison import EXISTS
 from .compressed_functions import (
     FORMS,
     FUNCTIONS,
@@ -65,8 +66,9 @@ class Kept:
     @classmethod
     def first(cls, length: Operand, extent: int, *, is_size: bool = False) -> Kept:
         """The first entries of an axis."""
-        mask = np.arange(extent) < length
-        return cls(mask if is_tracked(mask) else current_recorder().tracked_constant(mask), length, is_size)
+        places = np.arange(extent)
+        mask = EXISTS(places, length) if is_tracked(length) else current_recorder().tracked_constant(places < length)
+        return cls(mask, length, is_size)
 
     @property
     def extent(self) -> int:

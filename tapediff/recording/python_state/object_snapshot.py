@@ -8,7 +8,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
 import numpy as np
 
-from ...base.limited_tables import drop_oldest
+from ...base.held_locks import drop_oldest
 from ...errors import InvalidGuardValue
 from ...ir.keys import value_key
 from .data_key import PythonValue as PythonValue, data_key, levels_of_data

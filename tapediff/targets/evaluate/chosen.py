@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...errors import ArgumentMismatch
 from ...ir.arguments import chosen_arguments, unwrap
 from ...ir.containers import flatten_argument, flatten_as, is_container, only, part_names, positions_of
@@ -14,7 +16,9 @@ from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.outputs import as_number
 from ...ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
 from ...ir.tape import Tape
-from ...transforms.active_part import Part, part_of
+
+if TYPE_CHECKING:
+    from ...transforms.active_part import Part
 
 Numbers = tuple[int, ...]
 
@@ -146,6 +150,8 @@ def choose(target: Target, args: Sequence[Tree], argnums: object, wrt: Operand =
 
 
 def _restricted(chosen: Chosen, wrt: Operand, name: str) -> Chosen:
+    from ...transforms.active_part import part_of
+
     if chosen.trees is not None and any(tree != ARRAY for tree in chosen.trees):
         return _named_parts(chosen, chosen.trees, wrt)
     count = len(chosen.arrays)

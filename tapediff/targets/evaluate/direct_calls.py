@@ -150,7 +150,7 @@ def _form_of_call(
     given: Given, found: DirectKernel, answer: KernelAnswer, vectors: Sequence[tuple[TreeDef, Tree]], out: tuple[TreeDef, Tree] | None
 ) -> CallForm:
     kernel, count, positions = found.kernel, len(given.args), given.positions
-    types = iter(kernel.tape.input_types[found.inputs :])
+    types = iter(kernel.tape_inputs[found.inputs :])
     moved = [form_of(tree, vector, leaf_forms(types, vector_leaf), is_exact=False) for tree, vector in vectors]
     into = None if out is None else form_of(*out, lambda _: ARRAY, is_exact=False)
     if None in positions:

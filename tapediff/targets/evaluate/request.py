@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from ...errors import ArgumentMismatch
@@ -146,6 +145,8 @@ def _by_position(target: Target, args: tuple[Tree, ...], named: dict[str, Tree])
     try:
         return positional(f, args, named)
     except TypeError as error:
+        from difflib import get_close_matches
+
         # A misspelt option looks like an argument of the target.
         meant = {name: get_close_matches(name, (*OPTIONS, *OWN_OPTIONS), 1) for name in named}
         said = ", ".join(f"{found[0]}= in place of {name}=" for name, found in meant.items() if found and found[0] != name)

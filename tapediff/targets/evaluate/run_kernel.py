@@ -48,7 +48,7 @@ def run_kernel(kernel: Kernel, inputs: Sequence[Operand], outs: Sequence[np.ndar
 def _narrowed(kernel: Kernel, value: float, arrays: list[np.ndarray]) -> list[Operand]:
     """Cast all outputs to the dtypes of the tape; 0-d arrays become numbers."""
     results: list[Operand] = ([value] if kernel.returns_value else []) + arrays
-    for k, type_ in enumerate(kernel.tape.output_types):
+    for k, type_ in enumerate(kernel.tape_outputs):
         if type_.dtype == np.float32:
             results[k] = np.float32(results[k]) if type_.shape == () else results[k].astype(np.float32)
         elif type_.shape == () and not (k == 0 and kernel.returns_value):

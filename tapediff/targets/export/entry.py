@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...compiler.runtime.call_frame import widened
 from ...errors import ArgumentMismatch
 from ...ir.instruction import Guard, Operand, ValueType
@@ -127,14 +128,14 @@ class Entry:
         vectors, made = [f"%vector_{k}" for k in range(len(self.vectors))], [f"%made_{k}" for k in range(len(self.results))]
         parameters = ", ".join(f"ptr {p}" for p in (*given, *vectors, *made) if p.startswith("%"))
         lines, outside = [f"define i32 @{self.name}({parameters}) nounwind {{", "entry:"], ["declare i32 @tapediff_code(i32)"]
-        types = self.paths[0].kernel.tape.input_types
+        types = self.paths[0].kernel.tape_inputs
         outside += [parts.shared(s[1:], each, t) for s, each, t in zip(given, self.given, types) if not isinstance(each, Pointer)]
         lines += ["%report = alloca [2 x i64]", *_array("results", made)]
         for k, path in enumerate(self.paths):
             kernel = f"{self.name}_path_{k}"
             parts.kernel(path.kernel.program, kernel)
             fixed = [f"@{kernel}_constant_{j}" for j in range(len(path.constants))]
-            types = path.kernel.tape.input_types[len(given) :]
+            types = path.kernel.tape_inputs[len(given) :]
             outside += [array_bytes(symbol[1:], value, type_) for symbol, value, type_ in zip(fixed, path.constants, types)]
             outside += [f"declare i32 @{kernel}(ptr, ptr, ptr, ptr)", f"@{kernel}_state = external constant i64"]
             lines += _array(f"inputs_{k}", [*given, *fixed, *vectors])

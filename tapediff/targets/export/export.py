@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...compiler.jit.object_file import NATIVE, object_file
 from ...compiler.llvm.cpu import is_x86, portable
 from ...errors import ArgumentMismatch
@@ -187,7 +187,7 @@ def _of_one_thread(compiled: CompiledTape) -> CompiledTape:
 def _entry(source: _Source, what: str, name: str) -> Entry:
     key = key_of(what, source.wrt)
     paths = [Path(compiled.kernel(key), constants, tape.guards) for compiled, constants, tape in source.paths]
-    types = {tuple(path.kernel.tape.output_types) for path in paths}
+    types = {tuple(path.kernel.tape_outputs) for path in paths}
     if len(types) > 1:
         raise ArgumentMismatch("paths of the function return results of different types", got=str(sorted(map(str, types))),
                                fix="return results of the same shapes from every path")  # fmt: skip

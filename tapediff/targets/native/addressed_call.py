@@ -101,7 +101,7 @@ class CompiledCall(AddressedCall):
     """The call of one kernel of a CompiledTape."""
 
     def __init__(self, kernel: Kernel, key: Tree, errors: Errors) -> None:
-        super().__init__(kernel.tape.input_types, kernel.tape.output_types, errors)
+        super().__init__(kernel.tape_inputs, kernel.tape_outputs, errors)
         self._kernel, self._key = kernel, key
         self.words[address_call.CALL_KERNEL : address_call.CALL_INPUTS + 1] = (
             int(kernel.state[0]), kernel.state.ctypes.data, len(kernel.input_types),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ from ...compiler.runtime.entries.python_entry import Words
 from ...compiler.runtime.python_api import MOST_ARGUMENTS
 from ...compiler.runtime.status import AGAIN, FAILURE, RECURSION
 from ...errors import StaleTape
-from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Outcome, ValueType
+from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Outcome, Tree, ValueType
 from ...ir.pytree import TreeDef
 from ...ir.tape import Tape
 from .addressed_call import AddressedCall, copy_at
@@ -98,6 +98,9 @@ class PathsCall(AddressedCall):
         super().__init__([*arguments, *vectors], outputs, None if asked is None else asked.owner._native_side().errors)
         self.asks, self._asked = asked is not None, asked
         self._kept, self._key, self._arguments = kept, key, len(arguments)
+        # By outputs that are cut: the builtin for arrays of many sizes, and what tells it of a new path.
+        self.sized: dict[Hashable, Callable[..., Tree]] = {}
+        self.told: list[Callable[[], None]] = []
         self._lock = new_lock()
         self._paths: dict[CompiledPath, Path] = {}
         self._table = PathsTable(self)
@@ -111,12 +114,22 @@ class PathsCall(AddressedCall):
         """True if it knows a path."""
         return bool(self._paths)
 
+    def short(self) -> frozenset[tuple[int, int]]:
+        """The inputs of which no kernel reads more rows than exist, each with the input that says how many.
+
+        None where another path may take over a call that has begun without the GIL.
+        """
+        kernels = [path.kernel for path in self._paths.values()]
+        if not kernels or (self.words[address_call.RELEASES_GIL] and any(kernel.tape.guard_count for kernel in kernels)):
+            return frozenset()
+        return frozenset.intersection(*(kernel.program.short for kernel in kernels))
+
     def _path_of(self, variant: CompiledPath) -> Path | None:
         """The kernel of a path, compiled if needed; None if it has other inputs or outputs."""
         kernel, fixed, count = variant.compiled.kernel(self._key), list(variant.constants), self._arguments
-        types = kernel.tape.input_types
+        types = kernel.tape_inputs
         given = [*types[:count], *types[count + len(fixed) :]]
-        if given != self.inputs or [*kernel.tape.output_types] != self.outputs or len(types) + len(self.outputs) > MOST_ARGUMENTS:
+        if given != self.inputs or [*kernel.tape_outputs] != self.outputs or len(types) + len(self.outputs) > MOST_ARGUMENTS:
             return None
         arrays = [np.array(c, widened(t).dtype, order="C") for c, t in zip(fixed, types[count:])]
         words = [int(kernel.state[0]), kernel.state.ctypes.data, 0, 0, self._kept.clock.ctypes.data, count, len(fixed), len(types)]
@@ -145,6 +158,8 @@ class PathsCall(AddressedCall):
             self._paths[variant] = path
             self._connect(variant, self._table.natives[path])
             self.words[address_call.RELEASES_GIL] |= path.kernel.state[python_entry.RELEASES_GIL]
+            for tell in self.told:
+                tell()
         native = self._table.natives[path]
         self._table.words[CURRENT] = native.address
         if table is None or table is not self._table or asker is None or asker is path or not 0 < status < FAILURE:

@@ -315,5 +315,5 @@ class SecondHalf:
 
 
 def _of_residuals(kernel: Kernel, residuals: list[Tree]) -> DirectKernel:
-    forms = tuple([leaf_form(r, t) for r, t in zip(residuals, kernel.tape.input_types)])
+    forms = tuple([leaf_form(r, t) for r, t in zip(residuals, kernel.tape_inputs)])
     return DirectKernel(kernel.call, kernel, (TreeDef(list, (), forms),), len(residuals))

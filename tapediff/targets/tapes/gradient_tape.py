@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...base.settings import settings
 from ...errors import ArgumentMismatch, NonScalarOutput
-from ...functions.callees.rolled_loop import prepared
 from ...ir.instruction import CONSTANT, FLOAT64, Instruction, ValueType
 from ...ir.pytree import FirstEntries, Pair
 from ...ir.tape import Tape
 from ...ops.control.calls import GET, TupleOp
 from ...ops.elementwise.arithmetic import CONVERT
-from ...passes.loops.save_or_recompute import cost_of
-from ...passes.pipeline import PREPARE, run_passes
-from ...passes.simplify.dead_code import dead_code
-from ...transforms.reverse import reverse
 
 
 def require_differentiable(tape: Tape, argnums: tuple[int, ...]) -> None:
@@ -87,6 +83,10 @@ def gradient_tape(tape: Tape, argnums: tuple[int, ...]) -> Tape:
 
 def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
     """Outputs: if `keep`, those of the tape: its value and aux; then the gradient by each of `argnums`."""
+    from ...functions.callees.rolled_loop import prepared
+    from ...passes.pipeline import run_passes
+    from ...transforms.reverse import reverse
+
     key = ("gradient", argnums)
     made = tape.derived.get(key)
     if made is None:
@@ -101,6 +101,8 @@ def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
 
 def _without_value(tape: Tape, joint: Tape, argnums: tuple[int, ...]) -> Tape:
     """The gradients alone, without instructions that only the value needs."""
+    from ...passes.pipeline import run_passes
+
     key = ("gradient alone", argnums)
     if key not in tape.derived:
         alone = replace(joint, outputs=joint.outputs[len(tape.outputs) :], returns_tuple=True, result=None, aux=None)
@@ -110,6 +112,10 @@ def _without_value(tape: Tape, joint: Tape, argnums: tuple[int, ...]) -> Tape:
 
 def gradient_tape_in_use(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
     """gradient_tape for replays: the first time without the passes that cost more than they save in one replay."""
+    from ...passes.pipeline import PREPARE, run_passes
+    from ...passes.simplify.dead_code import dead_code
+    from ...transforms.reverse import reverse
+
     tape = tape.without_aux()
     first_use = ("used", argnums)
     if first_use in tape.derived or ("gradient", argnums) in tape.derived:
@@ -129,15 +135,36 @@ def is_cheaper_alone(tape: Tape, argnums: tuple[int, ...]) -> bool:
     """True if a gradient without the value is worth a kernel of its own."""
     key = ("cheaper alone", argnums)
     if key not in tape.derived:
-        joint = joint_tape(tape, argnums)
-        cost = cost_of(joint)
-        saved = cost - _cost_alone(tape, joint, argnums) if cost > FEWEST_ADDITIONS else 0.0
-        tape.derived[key] = saved > max(FEWEST_ADDITIONS, WORTH_A_KERNEL * cost)
+        on_disk = None
+        if settings.cache_directory is not None:
+            # The derivative tape tells, which a kernel that is on disk does not need.
+            from ...compiler.jit.tape_digest import key_of
+
+            on_disk = key_of("cheaper alone", tape, argnums)
+        tape.derived[key] = _is_cheaper_alone(tape, argnums) if on_disk is None else _known_or_found(on_disk, tape, argnums)
     return tape.derived[key]
+
+
+def _known_or_found(on_disk: bytes, tape: Tape, argnums: tuple[int, ...]) -> bool:
+    from ...compiler.jit.recipes import known_or_found
+
+    return known_or_found(on_disk, lambda: _is_cheaper_alone(tape, argnums))
+
+
+def _is_cheaper_alone(tape: Tape, argnums: tuple[int, ...]) -> bool:
+    from ...passes.loops.save_or_recompute import cost_of
+
+    joint = joint_tape(tape, argnums)
+    cost = cost_of(joint)
+    saved = cost - _cost_alone(tape, joint, argnums) if cost > FEWEST_ADDITIONS else 0.0
+    return saved > max(FEWEST_ADDITIONS, WORTH_A_KERNEL * cost)
 
 
 def _cost_alone(tape: Tape, joint: Tape, argnums: tuple[int, ...]) -> float:
     """The cost of the gradient without the value. Only in loops and calls do the passes find more than dead code does."""
+    from ...passes.loops.save_or_recompute import cost_of
+    from ...passes.simplify.dead_code import dead_code
+
     if len(joint) > LONGEST_DERIVED_TWICE and not any(isinstance(op, TupleOp) for op in {i.op for i in joint.instructions}):
         return cost_of(dead_code(replace(joint, outputs=joint.outputs[len(tape.outputs) :])))
     return cost_of(joint_tape(tape, argnums, False))

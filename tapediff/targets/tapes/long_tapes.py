@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base.settings import settings
-from ...functions.callees.rolled_loop import prepared, prepared_apart, prepared_straight, rolled_apart
 from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType, columns_of
 from ...ir.tape import Tape
 from ...ops.control.calls import LOOP
@@ -87,6 +86,8 @@ def _kinds(tape: Tape) -> tuple[Sequence[Instruction], Sequence[int]]:
 def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program] | None:
     """The program of the value, and of the gradient by `wrt`, of a long tape, with a tape that has the types of its inputs and outputs;
     None if the tape is to be compiled."""
+    from ...functions.callees.rolled_loop import prepared, prepared_apart, prepared_straight, rolled_apart
+
     tape = tape.without_aux()
     if not is_long(tape):
         return None

@@ -7,10 +7,11 @@ with its tape.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...errors import MemoryBudgetExceeded, UnsupportedFunction
 from ...ir.instruction import INT64, Operand, Tree, ValueType
 from ...ir.tape import Tape

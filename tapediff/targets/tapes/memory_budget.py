@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...errors import ArgumentMismatch, MemoryBudgetExceeded
-from ...functions.callees.rolled_loop import limited
 from ...ir.tape import Tape
 from ..backends import NATIVE
 
@@ -102,6 +101,8 @@ def fitted(tape: Tape, derive: Derive, budget: int, threads: int = 0) -> Fitted:
 
 def _searched(tape: Tape, measure: Measure, budget: int, is_whole: bool) -> tuple[Fitted | None, Fitted]:
     """The best candidate that fits, if any, and the smallest of all."""
+    from ...functions.callees.rolled_loop import limited
+
     room = float(budget)
     least = fits = None
     # Limits for loops: the largest that fits, and the smallest that does not.

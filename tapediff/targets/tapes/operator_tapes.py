@@ -6,25 +6,21 @@ All take the tape's inputs, followed by tangents or cotangents if the operator h
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...errors import ArgumentMismatch, NonScalarOutput, UnsupportedFunction
-from ...functions.callees.rolled_loop import prepared, rolled
-from ...functions.callees.tape_callee import callee_of
 from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.shape import BROADCAST
-from ...passes.pipeline import run_passes
-from ...passes.reach import reached_from
-from ...passes.simplify.dead_code import dead_code
-from ...transforms.active_part import Part, closed, restricted
-from ...transforms.cotangents import NONZERO
-from ...transforms.map_rows import RowsCannotBeMapped, map_rows
-from ...transforms.reverse import pullback
 from .gradient_tape import joint_tape, require_differentiable, with_float_output
+
+if TYPE_CHECKING:
+    from ...transforms.active_part import Part
 
 Numbers = tuple[int, ...]
 
@@ -85,6 +81,9 @@ class Operator:
         return many_of(product, len(product.inputs) - self.vectors, self.count, shared)
 
     def _by_parts(self, tape: Tape) -> Tape:
+        from ...passes.pipeline import run_passes
+        from ...transforms.active_part import closed
+
         base, wrt = by_parts(tape, self.wrt, self.parts)
         made = replace(self, wrt=wrt, parts=(), count=None).tape(base)
         # The second half of a product takes residuals instead of the point.
@@ -95,6 +94,9 @@ class Operator:
 
 def by_parts(tape: Tape, wrt: Numbers, parts: tuple[Part, ...]) -> tuple[Tape, Numbers]:
     """The tape in which only values reached by parts of the inputs `wrt` are active, and the positions of its inputs for these parts."""
+    from ...functions.callees.rolled_loop import rolled
+    from ...transforms.active_part import restricted
+
 
     def make() -> Tape:
         ready = rolled(tape)
@@ -132,6 +134,9 @@ def require_float_outputs(tape: Tape) -> None:
 
 def values_tape(tape: Tape, wrt: Numbers = (), keep: bool = True) -> Tape:
     """Outputs: those of the tape."""
+    from ...functions.callees.rolled_loop import rolled
+    from ...passes.pipeline import run_passes
+
     return kept_with(tape, "values", lambda: run_passes(rolled(tape)))
 
 
@@ -140,6 +145,8 @@ def values_tape(tape: Tape, wrt: Numbers = (), keep: bool = True) -> Tape:
 
 def vjp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
     """Further inputs: a cotangent for each float output. Outputs: those of the tape if `keep`, then the cotangents of `wrt`."""
+    from ...passes.pipeline import run_passes
+
     require_differentiable(tape, wrt)
     floated = with_float_output(tape)
     require_float_outputs(floated)
@@ -147,6 +154,10 @@ def vjp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
 
 
 def _pulled(tape: Tape, wrt: Numbers, seeded: Numbers, keep: bool) -> Tape:
+    from ...functions.callees.rolled_loop import prepared
+    from ...transforms.cotangents import NONZERO
+    from ...transforms.reverse import pullback
+
     ready = prepared(tape)
     product = replace(pullback(ready, wrt, dict.fromkeys(seeded, NONZERO)).tape, save_limit=tape.save_limit)
     return replace(product, outputs=(*ready.outputs, *product.outputs)) if keep else product
@@ -163,6 +174,11 @@ def jvp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
 
 
 def _pushed(tape: Tape, wrt: Numbers, keep: bool) -> Tape:
+    from ...functions.callees.rolled_loop import prepared
+    from ...passes.pipeline import run_passes
+    from ...transforms.cotangents import NONZERO
+    from ...transforms.reverse import pullback
+
     transposed = prepared(vjp_tape(tape, wrt, keep))
     first = len(tape.inputs)
     cotangents = tuple(range(first, len(transposed.inputs)))
@@ -193,6 +209,8 @@ GOLDEN = (1 + 5**0.5) / 2
 
 def hvp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
     """Further inputs: a vector for each of `wrt`. Outputs: those of joint_tape if `keep`, then the products of Hessian and vectors."""
+    from ...passes.pipeline import run_passes
+
     joint = joint_tape(tape, wrt)
     first = len(tape.outputs)
     make = lambda: run_passes(_pulled(joint, wrt, tuple(range(first, first + len(wrt))), keep))  # noqa: E731 -- the next line is its only use
@@ -201,11 +219,16 @@ def hvp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
 
 def many_of(product: Tape, first: int, count: int, shared: int = 0) -> Tape:
     """A product for `count` tangents or cotangents at once, from input `first` on, with a leading axis; results have one too."""
+    from ...passes.pipeline import run_passes
+
     make = lambda: run_passes(mapped_rows(product, first, count, shared))  # noqa: E731 -- the next line is its only use
     return kept_with(product, ("many", first, count, shared), make)
 
 
 def mapped_rows(product: Tape, first: int, count: int, shared: int) -> Tape:
+    from ...functions.callees.tape_callee import callee_of
+    from ...transforms.map_rows import RowsCannotBeMapped, map_rows
+
     try:
         return map_rows(product, range(first, len(product.inputs)), count, callee_of, shared)
     except RowsCannotBeMapped:
@@ -230,6 +253,8 @@ def second_tape(tape: Tape, wrt: Numbers, keep: bool) -> Tape:
 
 
 def _second_tape(tape: Tape, wrt: Numbers) -> Tape:
+    from ...passes.simplify.dead_code import dead_code
+
     joint = _at_one(jvp_tape(tape, wrt, True), len(tape.inputs))
     twice = _at_one(jvp_tape(joint, wrt, True), len(tape.inputs))
     # The derivatives of the values appear twice; drop one.
@@ -239,6 +264,8 @@ def _second_tape(tape: Tape, wrt: Numbers) -> Tape:
 
 
 def _at_one(product: Tape, position: int) -> Tape:
+    from ...passes.pipeline import run_passes
+
     type_ = product.input_types[position]
     return run_passes(with_constants(product, position, [np.ones(type_.shape, type_.dtype)]))
 
@@ -264,6 +291,9 @@ def halves(tape: Tape, product: Tape) -> tuple[Tape, Tape]:
 
 
 def _whole(tape: Tape, product: Tape) -> tuple[Tape, Tape]:
+    from ...passes.pipeline import run_passes
+    from ...passes.simplify.dead_code import dead_code
+
     forward = run_passes(replace(tape, outputs=(*tape.outputs, *tape.inputs), returns_tuple=True))
     return forward, dead_code(replace(product, outputs=product.outputs[len(tape.outputs) :]))
 
@@ -289,6 +319,8 @@ class Backward:
 
 
 def _halves(tape: Tape, product: Tape, kept: int) -> tuple[Tape, Tape] | None:
+    from ...passes.reach import reached_from
+
     reached = reached_from(product, product.inputs[len(tape.inputs) :])
     instructions = product.instructions
     # Broadcasts are repeated at their readers, so that the smaller array is kept.
@@ -308,6 +340,8 @@ def _halves(tape: Tape, product: Tape, kept: int) -> tuple[Tape, Tape] | None:
 
 def _part(tape: Tape, inputs: Sequence[int], wanted: Callable[[int], bool], outputs: Sequence[int]) -> Tape:
     """The wanted instructions, with the values `inputs` given."""
+    from ...passes.simplify.dead_code import dead_code
+
     rewriter = Rewriter(tape)
     for position, number in enumerate(inputs):
         rewriter.number[number] = rewriter.emit(INPUT, (), (position,), tape.instructions[number].type, None)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...errors import UnsupportedFunction
 from ...ir.instruction import ValueType
 from ...ir.tape import Tape

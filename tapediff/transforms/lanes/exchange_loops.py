@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, Param, ValueType
 from ...ir.rewriter import Rewriter, part_of_tape
 from ...ir.tape import Tape

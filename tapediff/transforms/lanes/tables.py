@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...base.records import dataclass
 from ...ir.instruction import CONSTANT, GUARD, INPUT, Instruction, Primitive, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise

@@ -180,7 +180,7 @@ def test_what_is_declared_to_mask_gives_exact_zeros_and_no_other_op_does():
 PICKED = {"copysign", "max", "min", "nan_to_zero_where_discarded", "stop_gradient", "zero_where_discarded"}
 ROUNDED_IN_ANY_CASE = {
     "absolute", "all", "any", "argmax", "argmin", "argsort", "ceil", "copysign", "det_sign", "equal", "floor", "floor_divide", "fmax", "fmin",
-    "fmod", "greater", "greater_equal", "isfinite", "isinf", "isnan", "less", "less_equal", "logical_and", "logical_not", "logical_or",
+    "exists", "fmod", "greater", "greater_equal", "isfinite", "isinf", "isnan", "less", "less_equal", "logical_and", "logical_not", "logical_or",
     "logical_xor", "max", "maximum", "min", "minimum", "nan_to_zero_where_discarded", "negative", "not_equal", "random_bits", "remainder", "rint",
     "searchsorted", "select", "select_by_jump", "sign", "signbit", "stop_gradient", "trunc", "zero_where_discarded",
 }  # fmt: skip

@@ -6,12 +6,13 @@ from support.agreement import agree, hessian_agrees
 
 import tapediff as td
 from tapediff.base.settings import settings
+from tapediff.functions.callees.rolled_loop import prepared
 from tapediff.ir.interpreter import run
 from tapediff.ops.control.calls import GET, LOOP
 from tapediff.passes.loops import save_or_recompute as kept_choice
 from tapediff.passes.loops.save_for_backward import save_for_backward
 from tapediff.passes.pipeline import PIPELINE, run_passes
-from tapediff.targets.tapes.gradient_tape import gradient_tape, prepared
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 from tapediff.targets.tapes.operator_tapes import hvp_tape
 from tapediff.transforms.reverse import reverse
 

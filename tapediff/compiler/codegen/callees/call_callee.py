@@ -7,6 +7,7 @@ from ...loop_ir.program import Invoke
 from ...runtime.call_frame import ArgumentLayout, input_word, output_word
 from ...runtime.workspaces import BLOCK_WORDS, block_functions
 from ..kernel_function import KernelFunction
+from ..loop_nest import end_of
 from .invocation import Invocation
 from .loop_of_callee import LoopOfCallee
 
@@ -17,7 +18,7 @@ def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
     Calls and loops of a module that differ only in the addresses of their values share a function: LLVM's time grows faster than the length
     of a kernel's own function.
     """
-    key = (item.op, item.params, item.types, item.in_place, item.stays)
+    key = (item.op, item.params, item.types, item.in_place, item.stays, bool(item.stop))
     known = owner.invocations.get(key)
     if known is None:
         symbol = f"tapediff_cell_{len(owner.dispatch_tables)}"
@@ -41,7 +42,8 @@ def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
         owner.code.declare_all(block_functions())
         pointers.append(owner.code.emit(f"getelementptr i64, ptr %stacks, i64 {BLOCK_WORDS * owner.stack_count}"))
         owner.stack_count += stacks
-    arguments = ", ".join([*(f"ptr {p}" for p in pointers), f"i64 {owner.outermost}"])
+    stop = [f"i64 {end_of(owner, item.stop, item.params[1].length).ref}"] if item.stop else []
+    arguments = ", ".join([*(f"ptr {p}" for p in pointers), f"i64 {owner.outermost}", *stop])
     status = owner.code.emit(f"call i32 @{name}({arguments})")
     owner.leave_if(owner.code.emit(f"icmp ne i32 {status}, 0"), status)
 

@@ -69,7 +69,7 @@ class Invocation:
         names = [f"operand{k}" for k in range(len(item.operands))] + [f"item{k}" for k in range(len(item.items))]
         names += [f"slot{k}" for k, storage in enumerate(item.slots) if storage >= 0]
         names += ["scratch"] * (item.scratch >= 0) + ["stacks"] * (self.stacks > 0)
-        parameters = ", ".join([*(f"ptr %{n}" for n in names), "i64 %outermost"])
+        parameters = ", ".join([*(f"ptr %{n}" for n in names), "i64 %outermost", *["i64 %stop"] * bool(item.stop)])
         attributes = "noinline nounwind" + " optnone" * (len(self.code.lines) > MOST_OPTIMISED_LINES)
         if self.body:
             attributes = f"{INLINED} nounwind"

@@ -101,7 +101,7 @@ class LoopOfCallee(Invocation):
 
     def emit(self) -> None:
         form = self.form
-        length = form.length if form.length is not None else None if form.stops else self._count()
+        length = "%stop" if self.item.stop else form.length if form.length is not None else None if form.stops else self._count()
         if isinstance(length, str) and self.heap:
             self._leave_too_long(self.code.emit(f"icmp sgt i64 {length}, {self._most}"), length)
         room: Number = self._first_room() if length is None else length
@@ -113,6 +113,10 @@ class LoopOfCallee(Invocation):
         for k in set(range(form.carries)).difference(self.item.stays):
             target = self.code.emit(f"load ptr, ptr {self.slot(input_word(k))}")
             self._copy(self.operand(form.leading + k), target, value_bytes(self.callee.in_types[k]))
+            if self.item.stop and k in self.registers:
+                # There may be no iteration.
+                target = self.code.emit(f"load ptr, ptr {self.slot(output_word(k, self.inputs))}")
+                self._copy(self.operand(form.leading + k), target, value_bytes(self.callee.in_types[k]))
         if form.stops:
             self._run_until_it_stops(pointers, room)
         else:
@@ -289,7 +293,7 @@ class LoopOfCallee(Invocation):
     def _deliver(self) -> None:
         """Store the addresses of dynamic arrays, and copy the final carries of loops of any length."""
         form = self.form
-        if form.length is not None:
+        if form.length is not None and not self.item.stop:
             return
         for item, (number, size) in self.heap.items():
             pair = self.code.emit(f"getelementptr i64, ptr %stacks, i64 {BLOCK_WORDS * number}")
@@ -301,7 +305,8 @@ class LoopOfCallee(Invocation):
         done = self.get(ITERATION)
         if form.stops:
             self.code.line(f"store i64 {done}, ptr {self.result(self.outputs - 1)}")
-        for k in set(range(form.carries)).difference(self.item.in_place):
+        at_end = self.registers if self.item.stop else frozenset[int]()
+        for k in set(range(form.carries)).difference(self.item.in_place, at_end):
             word = input_word(k)
             at = self.code.emit(f"and i64 {done}, {self.get(word + 2)}")
             offset = self.code.emit(f"mul i64 {at}, {self.get(word + 1)}")
@@ -310,8 +315,10 @@ class LoopOfCallee(Invocation):
             self._copy(final, self.result(k), value_bytes(self.callee.in_types[k]))
 
     def _copy(self, source: str, target: str, size: int) -> None:
-        self.code.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-        self.code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
+        # With a stop, the last carry may be in its place already.
+        name = "memmove" if self.item.stop else "memcpy"
+        self.code.declare(f"declare void @llvm.{name}.p0.p0.i64(ptr, ptr, i64, i1)")
+        self.code.line(f"call void @llvm.{name}.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
 
 
 assert value_bytes(INT_SCALAR) == 8, "variant numbers are one word each"

@@ -197,7 +197,7 @@ class CalleeTable(DispatchTable):
         if item.guard_kind != "array":
             return number_failure(item, status - 1, struct.unpack("d", struct.pack("q", outcome))[0])
         # Repeat the iteration, with room to report the array, and its results discarded.
-        report = report_for(item, kernel.program)
+        report = report_for(item)
         again = new_frame(list(frame))
         again[END], again[NUMBERS] = frame[ITERATION] + 1, 0
         scratch = [np.empty(t.shape, t.dtype) for t in map(widened, self.out_types)]

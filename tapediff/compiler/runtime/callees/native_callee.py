@@ -10,7 +10,6 @@ import numpy as np
 from ....ir.instruction import Operand, Tree, ValueType
 from ....ir.interpreter import GuardFailure
 from ....ir.tape import Tape
-from ...loop_ir.program import Program
 from ..call_frame import ArgumentLayout
 from ..guard_reports import Exits
 
@@ -33,7 +32,6 @@ class TapeKernel(NativeKernel, Protocol):
     """Native code of a variant that is a tape. No other kind fails at guards or in routines."""
 
     tape: Tape
-    program: Program
     exits: Exits
     failures: Sequence[str]
 

@@ -41,7 +41,7 @@ def format_of(dtype: np.dtype) -> int:
     return ord(np.empty(0, dtype).data.format or "B")
 
 
-def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_input: Value, rows: Value | None) -> Value:
+def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_input: Value, rows: Value | Array | None) -> Value:
     """The address of an argument's numbers; a float's is that of a copy on the stack."""
     f = refused.function
     argument, number = Array(args, PTR)[k], f.array(F64, MOST_ARGUMENTS).address(k)
@@ -58,7 +58,7 @@ def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_in
     return address.value
 
 
-def _address_in_buffer(refused: Exit, array: Value, wanted: Struct, is_input: Value, rows: Value | None) -> Value:
+def _address_in_buffer(refused: Exit, array: Value, wanted: Struct, is_input: Value, rows: Value | Array | None) -> Value:
     """Releases the buffer at once: an array's memory does not move while the caller holds the array."""
     f = refused.function
     buffer = f.struct(BUFFER)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import sysconfig
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
@@ -85,7 +85,7 @@ def is_available() -> bool:
 
     False with TAPEDIFF_ENTRY=portable in the environment.
     """
-    if os.environ.get("TAPEDIFF_ENTRY") == "portable" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if os.environ.get("TAPEDIFF_ENTRY") == "portable" or "free-threading" in sys.version:
         return False
     array, number = np.zeros((2, 3)), 1.5
     constant = Constant(array)
@@ -243,7 +243,7 @@ def _return_status(f: Function, state: Struct, status: Value | int) -> None:
     f.return_(answer)
 
 
-def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_input: Value, rows: Value | None) -> Value:
+def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_input: Value, rows: Value | Array | None) -> Value:
     """The address of an argument's numbers; leaves if the argument differs from its specification."""
     f = refused.function
     given = f.variable(PTR, Array(args, PTR)[k])
@@ -266,7 +266,7 @@ def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_in
     return address.value
 
 
-def _check_array(refused: Exit, array: Struct, wanted: Struct, rows: Value | None) -> None:
+def _check_array(refused: Exit, array: Struct, wanted: Struct, rows: Value | Array | None) -> None:
     """Leave unless the array has the specified dtype, dimensions, flags and extents."""
     descriptions = [DTYPE_OBJECT.at(dtype)["description"] for dtype in (array["dtype"], wanted["dtype"])]
     same_dtype = (descriptions[0] ^ descriptions[1]) & (DESCRIPTION_MASK - (1 << 64)) == 0

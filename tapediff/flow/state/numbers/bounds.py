@@ -18,7 +18,7 @@ from ....ops.arrays.indexing import INDEX
 from ...anything import Object
 from ..values import choice_of, inputs_of, is_data, negated, op_of, state, type_of
 from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
-from .python_numbers import type_if_known
+from .python_numbers import note_kind, type_if_known
 
 _COMPARISONS: dict[str, Callable[..., bool]] = {
     "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge, "equal": operator.eq,
@@ -142,8 +142,9 @@ def _node(recorder: Object, number: int) -> _Node:
     found = nodes.get(number)
     if found is None:
         op, inputs, params, type_, *_ = recorder.instructions[number]
-        part = _OPERANDS.get(op.name)
-        found = nodes[number] = _Node(op.name, () if part is None else inputs[part], inputs, params, type_)
+        name = "less" if op.name == "exists" else op.name
+        part = _OPERANDS.get(name)
+        found = nodes[number] = _Node(name, () if part is None else inputs[part], inputs, params, type_)
     return found
 
 
@@ -406,10 +407,10 @@ _OPERANDS: dict[str, slice] = {
 def smaller(a: Object, b: Object) -> Object:
     """The minimum of two ints."""
     t = below(b, a)
-    return b if t is True else a if t is False else np.where(t, b, a)
+    return b if t is True else a if t is False else note_kind(np.where(t, b, a), (t, b, a))
 
 
 def greater(a: Object, b: Object) -> Object:
     """The maximum of two ints."""
     t = below(a, b)
-    return b if t is True else a if t is False else np.where(t, b, a)
+    return b if t is True else a if t is False else note_kind(np.where(t, b, a), (t, b, a))

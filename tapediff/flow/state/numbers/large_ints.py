@@ -21,6 +21,9 @@ _USUAL = 2.0**31
 _EXACT = 2.0**53
 # Assumed bound at the start of a loop, and the number of iterations after which factors make ints too large.
 _AT_START, _ITERATIONS = 2.0**20, 128
+# Bound, at the end of each iteration, of an int that grows by a factor.
+LARGEST_CARRIED = 2**40
+TOO_LARGE = "an int may be too large for 64 bits", "bound it with min or %, or compute with floats"
 
 
 def _power(sizes: list[float], params: tuple[Object, ...]) -> float:
@@ -52,14 +55,13 @@ def check_ints(recorder: Object) -> None:
     if narrow is not None or (has_numbers and recorder.has_narrow_constants):
         what = "numbers of Python's meet those of another dtype than float64 and int64"
         raise Unjoinable(what, "convert arrays by .astype(float)", narrow and narrow.site)
-    _check_sizes(recorder, _sizes(recorder, _ints(recorder), {}))
+    if (large := _too_large(recorder, _sizes(recorder, _ints(recorder), {}))) is not None:
+        raise Unjoinable(*TOO_LARGE, recorder.instructions[large].site)
 
 
-def _check_sizes(recorder: Object, sizes: dict[int, float]) -> None:
-    for number, size in sizes.items():
-        if size >= _LARGEST and _is_of_python(recorder, number):
-            fix = "bound it with min or %, or compute with floats"
-            raise Unjoinable("an int may be too large for 64 bits", fix, recorder.instructions[number].site)
+def _too_large(recorder: Object, sizes: dict[int, float]) -> int | None:
+    """The first int that may overflow."""
+    return next((number for number, size in sizes.items() if size >= _LARGEST and _is_of_python(recorder, number)), None)
 
 
 def _narrow(recorder: Object) -> Object:
@@ -72,18 +74,23 @@ def _narrow(recorder: Object) -> Object:
 _WIDE = (np.float64, np.int64)
 
 
-def check_ints_of_iteration(recorder: Object, inputs: list[TrackedArray], results: list[Object]) -> None:
-    """Refuse a loop whose ints may overflow."""
+def growing_ints(recorder: Object, inputs: list[TrackedArray], results: list[Object], limited: set[int]) -> set[int]:
+    """The carries of a loop that have to be limited, in order that no int overflows; those in `limited` are."""
     ints = _ints(recorder)
-    carries = [(a._id, b) for a, b in zip(inputs, results) if type(b) is TrackedArray and b.type.dtype.kind == "i"]
-    at_start = {a: _AT_START for a, _ in carries}
+    carries = {k: (a._id, b) for k, (a, b) in enumerate(zip(inputs, results)) if type(b) is TrackedArray and b.type.dtype.kind == "i"}
+    at_start = {k: LARGEST_CARRIED if k in limited else _AT_START for k in carries}
     for _ in range(_ITERATIONS if ints else 0):
-        sizes = _sizes(recorder, ints, at_start)
-        _check_sizes(recorder, sizes)
-        at_end = {a: sizes.get(b._id, _USUAL) for a, b in carries}
-        if all(at_end[a] <= at_start[a] for a in at_start):
-            return
-        at_start = {a: max(at_start[a], at_end[a]) for a in at_start}
+        sizes = _sizes(recorder, ints, {a: at_start[k] for k, (a, _) in carries.items()})
+        at_end = {k: sizes.get(b._id, _USUAL) for k, (_, b) in carries.items() if k not in limited}
+        if (large := _too_large(recorder, sizes)) is not None:
+            growing = {k for k, size in at_end.items() if size > LARGEST_CARRIED}
+            if not growing:
+                raise Unjoinable(*TOO_LARGE, recorder.instructions[large].site)
+            return growing
+        if all(size <= at_start[k] for k, size in at_end.items()):
+            break
+        at_start.update((k, max(at_start[k], size)) for k, size in at_end.items())
+    return set()
 
 
 def _sizes(recorder: Object, ints: list[Object], given: dict[int, float]) -> dict[int, float]:

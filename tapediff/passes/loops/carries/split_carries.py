@@ -9,8 +9,7 @@ The state of a model is often a vector computed entry by entry in each iteration
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ....base.records import dataclass
 from ....ir.instruction import INPUT, Instruction, ValueType
 from ....ir.rewriter import BodyBuilder, Rewriter
 from ....ir.tape import Tape

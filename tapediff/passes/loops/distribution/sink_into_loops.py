@@ -11,8 +11,8 @@ see hoist_from_loops.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ....base.records import dataclass
 from ....ir.instruction import CONSTANT, Instruction, ValueType
 from ....ir.rewriter import BodyBuilder, Rewriter
 from ....ir.tape import Tape

@@ -17,7 +17,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 import numpy as np
 
 from ....base.byte_code import names_of
-from ....base.limited_tables import drop_oldest
+from ....base.held_locks import drop_oldest
 from ....base.source_location import Site, is_library_file, user_frame
 from ....errors import FrozenRandomWarning
 from ...arrays.tracked import TrackedArray

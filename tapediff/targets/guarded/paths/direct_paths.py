@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from weakref import WeakValueDictionary
 
 from ....ir.instruction import Tree
+from ....ir.pytree import ARRAY
 from ...compiled_tape import Key
 from ...evaluate.call_code import call_under_guard
 from ...evaluate.direct_calls import DirectKernel, NoForm
@@ -18,7 +19,7 @@ from ..policy import Policy
 from ..staleness import StalenessCheck
 from ..tape_cache import TapeCache
 from ..variant import Variant
-from .sized_calls import sized
+from .sized_calls import reads_what_exists, sized
 from .under_guard import CallsUnderGuard, DirectRun
 
 
@@ -52,8 +53,11 @@ class DirectPaths:
             if call.bound.plain is not None:
                 raise NoForm
             return DirectKernel(self._under_guard(call, variant, key), kernel, forms, count, self._function.value_of_guard)
-        found = DirectKernel(self._run(call, variant, key, alone=alone).run, kernel, forms, count)
-        return found if call.bound.plain is None else sized(found, call, self._function.sizes, key if type(key) is tuple else ())
+        run = self._run(call, variant, key, alone=alone)
+        found, numbers = DirectKernel(run.run, kernel, forms, count), key if type(key) is tuple else ()
+        if call.bound.plain is None:
+            return found
+        return sized(found, call, self._function.sizes, numbers, run.paths, self._refusing)
 
     def answers(self, variant: Variant) -> bool:
         """True if the next calls may go straight to the kernels of this tape, and are not replayed."""
@@ -66,6 +70,19 @@ class DirectPaths:
             return self._run(call, variant, key).run
         under, guard = self._under_guard(call, variant, key), self._function.guard
         return call_under_guard(under, guard, for_guard, len(call.args), outputs=0 if key is None else 1)
+
+    def fast_call_of_sizes(self, call: KeyedCall, variant: Variant) -> Callable[..., Tree] | None:
+        """The same for calls with other sizes; None where the gradient is of a size, or a tape of their own would be faster."""
+        if self._function.guard is not None or call.differentiates_sizes or len(call.bound.static) > 1 or variant.constants:
+            return None
+        try:
+            found = self.kernel(call, variant, (0,))
+        except NoForm:
+            return None
+        paths = self._run(call, variant, (0,)).paths
+        if paths is None or any(form != ARRAY for form in found.forms):
+            return None
+        return found.run if reads_what_exists(call, paths) else None
 
     def _run(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> DirectRun:
         """The kernels of one operator, for calls of this kind; `alone`: of this tape only."""
@@ -86,8 +103,8 @@ class DirectPaths:
         # Imported with the first kernel, so that `import tapediff` stays fast.
         from ...native.paths import PathsCall
 
-        types, arguments = variant.compiled.kernel(key).tape, call.key.types
-        made = PathsCall(self._cache, key, arguments, types.input_types[len(arguments) + len(variant.constants) :], types.output_types)
+        kernel, arguments = variant.compiled.kernel(key), call.key.types
+        made = PathsCall(self._cache, key, arguments, kernel.tape_inputs[len(arguments) + len(variant.constants) :], kernel.tape_outputs)
         return DirectRun(made, self._refusing(made.builtin()))
 
     def _refusing(self, run: Callable[..., Tree]) -> Callable[..., Tree]:
@@ -106,4 +123,4 @@ def _results(variant: Variant, key: Key) -> Hashable:
     """A key of results: one direct call runs only kernels with equal ones."""
     tape = variant.program.tape
     has_aux = isinstance(key, Operator) and key.has_aux
-    return key, variant.compiled.kernel(key).tape.output_types, tape.result, tape.returns_tuple, tape.aux if has_aux else None
+    return key, variant.compiled.kernel(key).tape_outputs, tape.result, tape.returns_tuple, tape.aux if has_aux else None

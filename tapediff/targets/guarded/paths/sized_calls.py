@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ....base.records import dataclass
+from ....compiler.runtime.call_frame import widened
 from ....compiler.runtime.status import REFUSED
-from ....ir.instruction import FLOAT64, INT64, Tree
-from ....recording.arguments.size_arguments import Extents, SizeArguments, SizesOfCalls, grown
+from ....ir.instruction import FLOAT64, FLOAT_SCALAR, INT64, Tree
+from ....recording.arguments.size_arguments import NEVER, Extents, SizeArguments, SizesOfCalls, grown
 from ...evaluate.direct_calls import DirectKernel, NoForm
 from ..keyed_call import KeyedCall
+
+if TYPE_CHECKING:
+    from ...native.paths import PathsCall
+
+
+# Calls with more sizes go through Python.
+MOST_SIZES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +67,16 @@ class SizedRun:
         return status
 
 
-def sized(found: DirectKernel, call: KeyedCall, sizes: SizeArguments, numbers: Sequence[int]) -> DirectKernel:
+def sized(
+    found: DirectKernel, call: KeyedCall, sizes: SizeArguments, numbers: Sequence[int], paths: PathsCall | None,
+    refusing: Callable[[Callable[..., Tree]], Callable[..., Tree]],
+) -> DirectKernel:  # fmt: skip
     """A kernel of a tape for many sizes, called with the arrays of a call.
 
     Args:
         numbers: the inputs that are differentiated, one for each output.
+        paths: the call of the kernels, if native code can make it.
+        refusing: makes a function refuse calls that need a check.
 
     Raises:
         NoForm: calls of this form take the full path.
@@ -76,8 +90,66 @@ def sized(found: DirectKernel, call: KeyedCall, sizes: SizeArguments, numbers: S
     longer = tuple([(k, types[k].shape, number) for k, number in enumerate(numbers) if number in varying])
     if any(types[k].dtype != FLOAT64 for k, _, _ in longer):
         raise NoForm
+    alike = {k: number for k, _, number in longer}
     run = SizedRun(found.run, extents, sizes.calls_like(plain), len(plain.inputs), kinds, len(types), longer)
-    return found._replace(run=run, alike={k: number for k, _, number in longer})
+    if paths is None or len(extents.largest) > MOST_SIZES:
+        return found._replace(run=run, alike=alike)
+    key = tuple(alike.items())
+    if key not in paths.sized:
+        paths.sized.setdefault(key, refusing(_natively(paths, call, run, alike)))
+    return found._replace(run=paths.sized[key], alike=alike)
+
+
+def _natively(paths: PathsCall, call: KeyedCall, run: SizedRun, alike: Mapping[int, int]) -> Callable[..., Tree]:
+    """A builtin that calls the kernels with the arrays of a call.
+
+    Args:
+        run: takes the calls that the builtin does not recognise.
+        alike: by the number of an output that is cut, the number of the input whose shape it has.
+    """
+    # Imported with the first kernel, so that `import tapediff` stays fast.
+    from ....compiler.runtime.entries.sized_entry import SizedBuiltin, SizedCall
+    from ....compiler.runtime.python_api import of_size
+
+    plain, extents = call.bound.plain, call.extents
+    assert plain is not None
+    assert extents is not None
+    count, types, outputs = len(plain.inputs), list(map(widened, paths.inputs)), list(map(widened, paths.outputs))
+    returns_value = bool(outputs) and outputs[0] == FLOAT_SCALAR
+    inputs, written = [*types[:count], *types[count + len(extents.largest) :]], outputs[returns_value:]
+    shapes = [[*type_.shape] for type_ in inputs]
+    for number, axis, size in extents.axes:
+        shapes[number][axis] = of_size(size)
+    shapes += [shapes[alike[k]] if k in alike else [*type_.shape] for k, type_ in enumerate(written)]
+    ranges = run.sizes.ranges(extents)
+    sized = SizedCall(inputs, written, count, returns_value, list(map(tuple, shapes)), ranges, run.sizes.called, run)
+    builtin = SizedBuiltin(paths.address, sized, paths)
+
+    def tell() -> None:
+        builtin.leave_in_place(_short(call, paths))
+        if reads_what_exists(call, paths):
+            # A tape of its own would hardly be faster.
+            run.sizes.called[0] = NEVER
+
+    tell()
+    paths.told.append(tell)
+    return builtin.function
+
+
+def _short(call: KeyedCall, paths: PathsCall) -> list[int]:
+    """The inputs of which kernels read no more than there is."""
+    plain, extents = call.bound.plain, call.extents
+    assert plain is not None
+    assert extents is not None
+    rows = {number: (axis, len(plain.inputs) + size) for number, axis, size in extents.axes}
+    several = [number for number, _, _ in extents.axes]
+    return [k for k, size in paths.short() if several.count(k) == 1 and rows.get(k) == (0, size)]
+
+
+def reads_what_exists(call: KeyedCall, paths: PathsCall) -> bool:
+    """True if kernels end where the data end, as they read no more of any array."""
+    assert call.extents is not None
+    return {number for number, _, _ in call.extents.axes} == {*_short(call, paths)}
 
 
 def cut(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

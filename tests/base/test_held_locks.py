@@ -6,7 +6,7 @@ import itertools
 
 from support.in_threads import in_threads
 
-from tapediff.base.limited_tables import drop_oldest
+from tapediff.base.held_locks import drop_oldest
 
 
 def test_the_first_entries_are_dropped():

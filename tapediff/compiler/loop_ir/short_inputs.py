@@ -1,0 +1,86 @@
+"""The inputs of which a program reads no more entries than exist: a caller need not copy them into larger arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...ops.control.calls import LOOP
+from .beyond import Ends, axis_of
+from .dependencies import read_by
+from .program import Access, Extent, Group, InPlace, Invoke, RoutineCall, Step, Storage
+
+# Sizes that are data are never less.
+LEAST = 2
+
+
+def short_inputs(groups: Sequence[Group], storages: Sequence[Storage]) -> frozenset[tuple[int, int]]:
+    """Pairs of inputs: an array of which only the first rows are read, and the integer that says how many there are."""
+    found = _Read(storages)
+    for group in groups:
+        for item in group.body:
+            if isinstance(item, Step) and not isinstance(group, InPlace):
+                for read in item.reads:
+                    if isinstance(read, Access) and storages[read.storage].home == "input":
+                        found.note_step(read, item.domain)
+            elif isinstance(item, Invoke):
+                found.note_invoke(item)
+            else:
+                found.whole.update(read_by(item))
+                if isinstance(item, RoutineCall):
+                    found.whole.update(storage for storage, _ in item.operands)
+    return frozenset(
+        (storages[storage].position, storages[size].position)
+        for storage, (size, row) in found.rows.items()
+        if storage not in found.whole and found.fixed.get(storage, 0) <= LEAST * row
+    )
+
+
+class _Read:
+    """What is read of the inputs.
+
+    Attributes:
+        rows: by array of which rows are read up to an integer, that integer and the entries of a row.
+        fixed: by array, the end of the entries that are read in any case; `whole`: those that may be read as a whole.
+    """
+
+    def __init__(self, storages: Sequence[Storage]) -> None:
+        self.storages = storages
+        self.rows: dict[int, tuple[int, int]] = {}
+        self.fixed: dict[int, int] = {}
+        self.whole = set[int]()
+
+    def note_step(self, read: Access, domain: tuple[int, ...]) -> None:
+        size = self.storages[read.storage].size
+        if read.index_read >= 0:
+            self.whole.add(read.storage)
+            return
+        for level, extent in enumerate(domain):
+            place = axis_of(read, domain, level, size) if isinstance(extent, Extent) and extent.scale == 1 else None
+            if place is not None and isinstance(extent, Extent) and place[0][0] * place[0][1] == size:
+                self._note_rows(read.storage, place[0][0], place[1], extent.ends)
+                return
+        if any(isinstance(extent, Extent) and stride for extent, stride in zip(domain, read.strides)):
+            self.whole.add(read.storage)
+            return
+        end = read.offset + 1 + sum(max(0, stride * (extent - 1)) for stride, extent in zip(read.strides, domain))
+        self.fixed[read.storage] = max(self.fixed.get(read.storage, 0), end)
+
+    def note_invoke(self, invoke: Invoke) -> None:
+        form = invoke.params[1] if invoke.op is LOOP else None
+        for k, ((storage, offset), type_) in enumerate(zip(invoke.operands, invoke.types[0])):
+            item = self.storages[storage]
+            if item.home != "input":
+                continue
+            number = -1 if form is None else k - form.leading - form.carries
+            if invoke.stop and form is not None and 0 <= number < form.streams:
+                row = invoke.params[0].in_types[form.carries + number].size
+                if row and not offset % row:
+                    self._note_rows(storage, row, offset // row, invoke.stop)
+                    continue
+            self.fixed[storage] = max(self.fixed.get(storage, 0), offset + getattr(type_, "size", item.size))
+
+    def _note_rows(self, storage: int, row: int, first: int, ends: Ends) -> None:
+        size = min(ends)[0]
+        exist = all(number + first <= 0 and one == size for one, number in ends)
+        if self.rows.setdefault(storage, (size, row)) != (size, row) or not exist:
+            self.whole.add(storage)
