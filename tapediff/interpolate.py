@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from .base.source_location import user_site
 from .errors import UnsupportedFunction
@@ -133,7 +134,7 @@ def _ordinates(x: Operand, y: Operand, axis: int) -> tuple[np.ndarray, Operand, 
     x, y = np.asarray(x, float), _floats(y)
     if x.ndim != 1 or x.size < 2 or not (np.diff(x) > 0.0).all() or not np.isfinite(x).all():
         raise ValueError("`x` must be a strictly increasing sequence of at least 2 finite numbers.")
-    axis %= y.ndim
+    axis = normalize_axis_index(axis, y.ndim)
     if y.shape[axis] != x.size:
         raise ValueError(f"The length of `y` along `axis`={axis} doesn't match the length of `x`")
     return x, np.moveaxis(y, axis, 0), axis
@@ -305,8 +306,10 @@ class interp1d:
         if kind not in ("linear", "nearest", "nearest-up", "previous", "next") and not isinstance(order, int):
             raise NotImplementedError(f"{kind} is unsupported: Use fitpack routines for other types.")
         if not assume_sorted and not holds_tracked(x):
-            places = np.argsort(x, kind="mergesort")
-            x, y = np.asarray(x)[places], np.take(_floats(y), places, axis=axis)
+            places, y = np.argsort(x, kind="mergesort"), _floats(y)
+            if np.shape(y)[normalize_axis_index(axis, np.ndim(y))] != len(places):
+                raise ValueError("x and y arrays must be equal in length along interpolation axis.")
+            x, y = np.asarray(x)[places], np.take(y, places, axis=axis)
         self._extrapolates = isinstance(fill_value, str) and fill_value == "extrapolate"
         if self._extrapolates and bounds_error:
             raise ValueError("Cannot extrapolate and raise at the same time.")

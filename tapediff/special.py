@@ -72,7 +72,7 @@ def logsumexp(
     b = None if b is None else _array(b)
     # Entries of weight 0 are dropped, even if infinite or NaN.
     kept = a if b is None or not (is_tracked(b) or np.any(b == 0.0)) else SELECT(b == 0.0, -np.inf, a)
-    top = np.max(kept, axis=axis, keepdims=True)
+    top = np.max(kept, axis=axis, keepdims=True) if np.size(kept) else np.max(kept, axis=axis, keepdims=True, initial=-np.inf)
     # The shift cancels in the derivative, so it is treated as a constant.
     shift = STOP_GRADIENT(SELECT(np.isfinite(top), top, 0.0))
     if b is None:

@@ -120,7 +120,7 @@ def ravel(tree: Tree) -> tuple[Operand, Callable[[Operand], Tree]]:
     for kind in {np.dtype(getattr(array, "dtype", bool)) for array in arrays}:
         if kind.kind != "f":
             raise DtypeMismatch("td.tree.ravel takes floats", got=f"a leaf of dtype {kind}",
-                                fix="keep what is not differentiated in a container of its own")  # fmt: skip
+                                fix="pass floats, np.asarray(x, float); keep data in a container of its own")  # fmt: skip
     layout = tuple((np.shape(array), str(array.dtype)) for array in arrays)
     unravel = functools.partial(_unraveled, treedef, layout)
     if not arrays:

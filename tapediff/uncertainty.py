@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import special
-from .errors import ArgumentMismatch, ShapeMismatch, Undetermined
+from .errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch, Undetermined
 from .ir.arguments import unwrap
 from .ir.containers import entries
 from .ir.instruction import Target, Tree, UserFunction
@@ -146,6 +146,8 @@ def covariance(f: Target, x: Tree, /, *args: Tree, scale: float | None = None, *
     if scale is None and freedom < 1:
         raise ArgumentMismatch("the variance of residuals cannot be estimated from as many parameters",
                                got=f"{residuals.size} residuals, {vector.size} parameters", fix="scale=, their variance")  # fmt: skip
+    if scale is not None and not 0.0 < scale < np.inf:
+        raise ArgumentMismatch("the variance of residuals is positive", got=f"scale={scale!r}", fix="scale=1.0 for scaled residuals")
     variance = float(np.sum(residuals**2)) / freedom if scale is None else scale
     return Covariance(at, float(freedom) if scale is None else np.inf, np.sqrt(variance) * factor)
 
@@ -173,7 +175,7 @@ def propagate(
         f: function or another target; returns a number, an array or a container.
         mean: of x: an array, a number or a container, of n floats in all.
         cov: the covariance of x, shape (n, n) in the order of td.tree.ravel, also a scipy.sparse array or a td.covariance; shape (n,) for
-            variances of independent numbers.
+            variances of independent numbers, and a number for one.
         args, named: further arguments of f, as td.Constant or plain.
         order: 1: f is taken to be linear. 2: f is taken to be quadratic and x to be normal: the mean moves by trace(H cov) / 2, the
             covariance of results i and j grows by trace(H_i cov H_j cov) / 2.
@@ -183,7 +185,8 @@ def propagate(
 
     Raises:
         ShapeMismatch: a covariance of another shape.
-        ArgumentMismatch: a covariance that is not symmetric, or a negative variance; another order.
+        ArgumentMismatch: a covariance that is not symmetric or not positive semidefinite, as far as results show; another order.
+        DtypeMismatch: a covariance of complex numbers; a mean of integers.
 
     Cost: one Jacobian, sparse for a sparse covariance; of second order m Hessians, and memory for m n n numbers.
     Source: Ku (1966), Notes on the use of propagation of error formulas, J. Res. NBS 70C; JCGM 100:2008 (GUM), 5.1.2 and 5.2.2.
@@ -196,13 +199,14 @@ def propagate(
         raise ArgumentMismatch("td.propagate is of first or second order", got=f"order={order!r}", fix="order=1 or order=2")
     vector, flat = _of_vector(f, mean, args, named)
     spread: SparseArray = cov.matrix if isinstance(cov, Covariance) else cov
+    spread = np.reshape(spread, (1,)) if isinstance(spread, (float, int, np.ndarray)) and np.size(spread) == vector.size == 1 else spread
     _require_covariance(spread, vector.size)
     value, unravel = ravel(flat(vector))
     results = lambda v: ravel(flat(v))[0]  # noqa: E731 -- its name is its use
     if _is_sparse(spread) and order == 1:
         slope = sparse_jacobian(results, vector)
         found = (slope @ spread @ slope.T).tocsr()
-        return Propagated(unravel(value), found, unravel(np.sqrt(np.maximum(found.diagonal(), 0.0))))
+        return Propagated(unravel(value), found, unravel(_roots(found.diagonal(), slope, spread.diagonal())))
     slope, spread = jacobian(results, vector), spread.toarray() if _is_sparse(spread) else np.asarray(spread, float)
     found = (slope * spread if spread.ndim == 1 else slope @ spread) @ slope.T
     if order == 2:
@@ -210,7 +214,15 @@ def propagate(
         bent = bent * spread if spread.ndim == 1 else bent @ spread
         value = value + 0.5 * np.trace(bent, axis1=1, axis2=2)
         found += 0.5 * np.tensordot(bent, np.swapaxes(bent, 1, 2), ((1, 2), (1, 2)))
-    return Propagated(unravel(value), found, unravel(np.sqrt(np.maximum(np.diag(found), 0.0))))
+    return Propagated(unravel(value), found, unravel(_roots(np.diag(found), slope, spread if spread.ndim == 1 else np.diag(spread))))
+
+
+def _roots(found: np.ndarray, slope: SparseArray, variances: np.ndarray) -> np.ndarray:
+    """The standard errors, which are real up to rounding if the covariance is one."""
+    if np.any(found < -SYMMETRIC * np.square(abs(slope) @ np.sqrt(variances))):
+        raise ArgumentMismatch("the covariance is not positive semidefinite", got=f"a result of variance {np.min(found):.3g}",
+                               fix="look at correlations beyond -1 and 1: a covariance is X.T @ X / n of centered rows X")  # fmt: skip
+    return np.sqrt(np.maximum(found, 0.0))
 
 
 def _is_sparse(matrix: object) -> bool:
@@ -222,12 +234,14 @@ def _require_covariance(spread: SparseArray, size: int) -> None:
     if shape != (size, size) and (shape != (size,) or _is_sparse(spread)):
         raise ShapeMismatch(f"the covariance of {size} numbers has shape ({size}, {size}), or ({size},) for variances", got=str(shape),
                             fix="in the order of td.tree.ravel(mean)")  # fmt: skip
+    if np.iscomplexobj(spread.data if _is_sparse(spread) else spread):
+        raise DtypeMismatch("a covariance is real", got="complex numbers", fix="keep real and imaginary parts as numbers of their own")
     variances = spread if len(shape) == 1 else spread.diagonal() if _is_sparse(spread) else np.diag(spread)
     if not np.all(np.asarray(variances) >= 0.0):
         raise ArgumentMismatch("a variance is negative, or NaN", got=str(np.min(variances)), fix="give the covariance, not its root or log")
     if len(shape) == 2:
         apart = abs(spread - spread.T).max() if size else 0.0
-        if apart > SYMMETRIC * np.max(variances):
+        if not apart <= SYMMETRIC * np.max(variances, initial=0.0):
             raise ArgumentMismatch("a covariance is symmetric", got=f"entries that differ by {apart:.3g}", fix="(cov + cov.T) / 2")
 
 

@@ -148,3 +148,10 @@ def test_every_spelling_that_an_error_suggests_exists():
     found = [re.search(r"use tapediff\.(\w+)\.(\w+),", text) for text in INSTEAD.values()]
     assert sum(map(bool, found)) >= 70
     assert all(callable(getattr(getattr(td, match[1]), match[2])) for match in found if match)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((0,), None), ((0, 2), 0), ((2, 0), 1), ((0, 2), 1)])
+def test_logsumexp_of_nothing_is_minus_infinity(shape, axis):
+    x = np.zeros(shape)
+    found = td.record(lambda x: scipy.special.logsumexp(x * 1.0, axis=axis), x)(x)
+    np.testing.assert_array_equal(found, scipy.special.logsumexp(x, axis=axis))

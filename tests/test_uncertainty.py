@@ -238,3 +238,31 @@ def test_sensitivities_have_names_and_elasticities():
     assert str(td.sensitivities(np.sum, np.ones(30))).endswith("and 10 others")
     with pytest.raises(td.NonScalarOutput):
         td.sensitivities(lambda x: x, np.ones(2))
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_what_is_no_covariance_is_refused(convert):
+    """A matrix with a correlation beyond 1, NaN between variances, and complex numbers, also sparse; rounding is none of these."""
+    x, beyond = np.ones(2), np.array([[1.0, 5.0], [5.0, 1.0]])
+    with pytest.raises(td.ArgumentMismatch, match=r"not positive semidefinite(?s:.*)variance -8"):
+        td.propagate(lambda x: np.array([x[0] - x[1], x[0]]), x, convert(beyond))
+    with pytest.raises(td.ArgumentMismatch, match="symmetric"):
+        td.propagate(np.sum, x, convert(np.array([[1.0, np.nan], [np.nan, 1.0]])))
+    with pytest.raises(td.DtypeMismatch, match="real"):
+        td.propagate(np.sum, x, convert(np.eye(2) * 1j))
+    together = np.outer([0.1, 0.3], [0.1, 0.3])  # perfectly correlated
+    assert td.propagate(lambda x: 3.0 * x[0] - x[1], x, convert(together)).standard_errors == pytest.approx(0.0, abs=1e-8)
+
+
+def test_a_number_has_a_number_as_variance():
+    assert td.propagate(lambda x: x**3, 2.0, 0.01).standard_errors == pytest.approx(1.2)
+    assert td.propagate(lambda x: x**2, 2.0, 0.01, order=2).mean == pytest.approx(4.01)
+    assert td.propagate(lambda x: 2.0 * x, np.zeros(0), np.zeros((0, 0))).covariance.shape == (0, 0)
+    with pytest.raises(td.DtypeMismatch, match="pass floats"):
+        td.propagate(np.sum, np.array([1, 2]), np.eye(2))
+
+
+@pytest.mark.parametrize("scale", [-1.0, 0.0, np.nan, np.inf])
+def test_variances_of_residuals_are_positive(scale):
+    with pytest.raises(td.ArgumentMismatch, match="is positive"):
+        td.covariance(lambda p: p - np.ones(2), np.ones(2), scale=scale)

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..errors import ArgumentMismatch
+from ..base.source_location import user_site
+from ..errors import ArgumentMismatch, NonScalarOutput
 from ..ir.instruction import Operand, Tree
 from ..special import logsumexp
 
@@ -37,7 +38,11 @@ class Marginal:
         for values in itertools.product(*self.over.values()):
             every, bound = {**given, **dict(zip(self.over, values))}, self._whole.bind_partial()
             bound.arguments.update({name: every[name] for name in self._whole.parameters if name in every})
-            terms.append(self.f(*bound.args, **bound.kwargs))
+            term = self.f(*bound.args, **bound.kwargs)
+            if np.ndim(term):
+                raise NonScalarOutput(f"{self.__name__} returned an array; td.marginal needs a number", at=user_site(),
+                                      got=f"shape {np.shape(term)}", fix="reduce the output, e.g. with .sum()")  # fmt: skip
+            terms.append(term)
         return np.reshape(np.stack(terms), tuple(map(len, self.over.values())))
 
     def __call__(self, *args: Tree, **named: Tree) -> Operand:
@@ -61,6 +66,7 @@ def marginal(f: Callable[..., Operand], /, **over: range) -> Marginal:
 
     Raises:
         ArgumentMismatch: f has no such argument.
+        NonScalarOutput, when called: f returns an array.
 
     Cost: f for each combination of values.
     Source: Stan User's Guide, chapter "Latent discrete parameters".

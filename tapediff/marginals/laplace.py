@@ -200,6 +200,7 @@ class Tapes:
         def along_score(theta: Tree, x: Operand, v: Operand, *others: Tree) -> Operand:
             return np.sum(score(theta, x, *others) * v)
 
+        flat.__name__ = getattr(f, "__name__", "f")  # for errors
         self.joint, self.score, self.along_score = GuardedTape(flat), GuardedTape(score), GuardedTape(along_score)
         self.adjusted = GuardedTape(adjusted, has_aux=True)
 

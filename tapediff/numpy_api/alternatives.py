@@ -122,7 +122,8 @@ INSTEAD = {
 # Sentences for whole modules.
 MODULES = {
     "scipy.special": "compute it outside the recorded function, or give it and its derivative as a td.primitive",
-    "scipy.stats": "use tapediff.stats, which has SciPy's names and arguments: tapediff.stats.norm.logpdf(x, loc, scale)",
+    "scipy.stats": "use tapediff.stats, which has densities and distribution functions by SciPy's names and arguments: "
+    "tapediff.stats.norm.logpdf(x, loc, scale); write moments as formulas, and draw by td.random",
     "scipy.sparse": "tapediff.sparse has csr_array, csc_array and coo_array for tracked entries, and spsolve; else use matrix.toarray()",
     "scipy.optimize": "scipy.optimize's root, root_scalar, brentq, newton, fsolve, minimize, minimize_scalar and least_squares are there, "
     "and td.implicit.fixed_point; else solve outside the recorded function, or write the iteration itself, with td.while_loop",

@@ -169,13 +169,7 @@ def tracked_positions_of(index: Operand, shape: tuple[int, ...]) -> Operand:
         IndexError: out of bounds, as NumPy.
         UnsupportedFunction: tracked integers mixed with slices in a way this does not cover.
     """
-    entries = [part for entry in (index if type(index) is tuple else (index,)) for part in _as_positions(entry)]
-    if any(entry is None for entry in entries):
-        raise UnsupportedFunction("a tracked index together with np.newaxis", fix="index first, then add the axis")
-    if Ellipsis in [e for e in entries if e is Ellipsis]:
-        where = next(k for k, e in enumerate(entries) if e is Ellipsis)
-        entries[where : where + 1] = [slice(None)] * (len(shape) - len(entries) + 1)
-    entries += [slice(None)] * (len(shape) - len(entries))
+    entries = _entry_of_each_axis(index if type(index) is tuple else (index,), shape)
     advanced = [k for k, entry in enumerate(entries) if not isinstance(entry, slice)]
     if advanced != list(range(advanced[0], advanced[-1] + 1)):
         raise UnsupportedFunction("tracked indices separated by a slice", fix="index in two steps")
@@ -198,12 +192,24 @@ def tracked_positions_of(index: Operand, shape: tuple[int, ...]) -> Operand:
     return total
 
 
-def _as_positions(entry: Operand) -> tuple[Operand, ...]:
-    """Replace a mask of one or more axes by its positions along each; leave other entries unchanged."""
-    if entry is None or is_tracked(entry) or np.ndim(entry) == 0:
-        return (entry,)
-    array = np.asarray(entry)
-    return tuple(np.nonzero(array)) if array.dtype == np.bool_ else (entry,)
+def _entry_of_each_axis(index: tuple[Operand, ...], shape: tuple[int, ...]) -> list[Operand]:
+    """The index with slices for `...` and what is left out, and with positions along each axis for masks of one or more axes."""
+    if any(e is None or (not is_tracked(e) and np.ndim(e) == 0 and np.asarray(e).dtype == np.bool_) for e in index):
+        raise UnsupportedFunction("a tracked index together with np.newaxis or a bool", fix="index first, then add the axis")
+    masks = [not is_tracked(e) and np.ndim(e) > 0 and np.asarray(e).dtype == np.bool_ for e in index]
+    left = len(shape) - sum(np.ndim(e) if is_mask else e is not Ellipsis for e, is_mask in zip(index, masks))
+    entries: list[Operand] = []
+    for entry, is_mask in zip(index, masks):
+        if entry is Ellipsis:
+            entries += [slice(None)] * left
+        elif is_mask:
+            at = shape[len(entries) : len(entries) + np.ndim(entry)]
+            if np.shape(entry) != at:
+                raise IndexError(f"boolean index of shape {np.shape(entry)} did not match indexed axes of shape {at}")
+            entries += np.nonzero(entry)
+        else:
+            entries.append(np.zeros(0, np.int64) if type(entry) is list and not entry else entry)
+    return entries + [slice(None)] * (len(shape) - len(entries))
 
 
 def in_range(entry: Operand, extent: int, axis: int) -> Operand:

@@ -9,6 +9,7 @@ from operator import attrgetter, eq, itemgetter
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see numpy_namespace.py
+from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import DTypeLike
 
 from ..base.current_recording import current_recorder
@@ -31,7 +32,7 @@ def concatenate(arrays: Operand, axis: int | None = 0, dtype: DTypeLike | None =
     ndim = len(shapes[0])
     if ndim == 0:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
-    axis %= ndim
+    axis = normalize_axis_index(axis, ndim)
     if builtins.any(
         len(s) != ndim or s[:axis] != shapes[0][:axis] or s[axis + 1 :] != shapes[0][axis + 1 :] for s in shapes
     ):
@@ -59,7 +60,7 @@ def stack(arrays: Operand, axis: int = 0) -> Operand:
     if len(shapes) != 1:
         raise ValueError("all input arrays must have the same shape")
     (shape,) = shapes
-    axis %= len(shape) + 1
+    axis = normalize_axis_index(axis, len(shape) + 1)
     recorder = current_recorder()
     if not shape and recorder is not None and recorder.entry_runs and len(parts) > 1:
         return _joined_runs(parts, recorder.entry_runs)
@@ -208,5 +209,5 @@ def split(ary: Operand, indices_or_sections: Operand, axis: int = 0) -> Operand:
 
 def array_split(ary: Operand, indices_or_sections: Operand, axis: int = 0) -> Operand:
     pieces = np.array_split(np.arange(ary.shape[axis]), indices_or_sections)
-    lead = (slice(None),) * (axis % ary.ndim)
+    lead = (slice(None),) * normalize_axis_index(axis, ary.ndim)
     return [ary[lead + (slice(int(p[0]), int(p[-1]) + 1) if len(p) else slice(0, 0),)] for p in pieces]

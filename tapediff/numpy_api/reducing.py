@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.typing import DTypeLike
 
 from ..errors import UnsupportedFunction
@@ -32,16 +33,8 @@ LONGEST_LOOP = 1024
 def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    normal = []
-    for a in axes:
-        position = operator.index(a)
-        if not -ndim <= position < ndim:
-            raise np.exceptions.AxisError(position, ndim)
-        normal.append(position % ndim)
-    if len(set(normal)) != len(normal):
-        raise ValueError("duplicate value in 'axis'")
-    return tuple(sorted(normal))
+    axes = normalize_axis_tuple(axis if isinstance(axis, tuple) else operator.index(axis), ndim)
+    return tuple(sorted(axes))
 
 
 def reduced_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
@@ -53,7 +46,7 @@ def reduced_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
 
 def _in_dtype(a: Operand, dtype: DTypeLike | None) -> Operand:
     """Convert the entries to NumPy's dtype= argument before the reduction."""
-    if dtype is None or np.dtype(dtype) == a.dtype:
+    if dtype is None or (np.dtype(dtype) == a.dtype and a.dtype != BOOL):
         return a
     if np.dtype(dtype) not in (FLOAT64, np.float32, INT64):
         raise UnsupportedFunction(f"a reduction with dtype={np.dtype(dtype)}", fix="use float64, float32 or int64, or leave dtype out")
@@ -211,7 +204,7 @@ def _line(a: Operand, axis: int | None) -> tuple[Operand, int]:
     """An array and its axis to work along: the flat array for None; a number becomes an array of one entry."""
     if axis is None or a.ndim == 0:
         a = np.reshape(a, (-1,))
-    (position,) = axes_of(0 if axis is None else operator.index(axis), a.ndim)
+    position = normalize_axis_index(0 if axis is None else axis, a.ndim)
     return a, position
 
 
@@ -223,7 +216,7 @@ def diff(a: Operand, n: int = 1, axis: int = -1, prepend: Operand = None, append
         raise ValueError("diff requires input that is at least one dimensional")
     if n == 0:
         return a
-    (axis,) = axes_of(operator.index(axis), np.ndim(a))
+    axis = normalize_axis_index(axis, np.ndim(a))
     edge = (*np.shape(a)[:axis], 1, *np.shape(a)[axis + 1 :])
     ends = [x if x is None or np.ndim(x) else np.broadcast_to(x, edge) for x in (prepend, append)]
     parts = [x for x in (ends[0], a, ends[1]) if x is not None]

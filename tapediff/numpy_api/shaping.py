@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see numpy_namespace.py
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand
@@ -117,7 +118,7 @@ def method_copy(a: Operand, order: str = "C") -> Operand:
 
 
 def transpose(a: Operand, axes: Sequence[int] | None = None) -> Operand:
-    axes = tuple(reversed(range(a.ndim))) if axes is None else tuple(int(k) % a.ndim for k in axes)
+    axes = tuple(reversed(range(a.ndim))) if axes is None else normalize_axis_tuple(tuple(axes), a.ndim)
     if sorted(axes) != list(range(a.ndim)):
         raise ValueError("axes don't match array")
     if axes == tuple(range(a.ndim)):
@@ -134,9 +135,10 @@ def swapaxes(a: Operand, axis1: int, axis2: int) -> Operand:
 
 
 def moveaxis(a: Operand, source: int | Sequence[int], destination: int | Sequence[int]) -> Operand:
-    source = [source] if isinstance(source, int) else list(source)
-    destination = [destination] if isinstance(destination, int) else list(destination)
-    source, destination = [s % a.ndim for s in source], [d % a.ndim for d in destination]
+    source = normalize_axis_tuple(source, a.ndim, "source")
+    destination = normalize_axis_tuple(destination, a.ndim, "destination")
+    if len(source) != len(destination):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
     order = [k for k in range(a.ndim) if k not in source]
     for d, s in sorted(zip(destination, source)):
         order.insert(d, s)
@@ -144,9 +146,9 @@ def moveaxis(a: Operand, source: int | Sequence[int], destination: int | Sequenc
 
 
 def expand_dims(a: Operand, axis: Axis) -> Operand:
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes: Operand = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = a.ndim + len(axes)
-    axes = {k % ndim for k in axes}
+    axes = normalize_axis_tuple(axes, ndim)
     rest = iter(a.shape)
     return reshape(a, tuple(1 if k in axes else next(rest) for k in range(ndim)))
 
@@ -154,7 +156,7 @@ def expand_dims(a: Operand, axis: Axis) -> Operand:
 def squeeze(a: Operand, axis: Axis = None) -> Operand:
     if axis is None:
         return reshape(a, tuple(s for s in a.shape if s != 1))
-    axes = {k % a.ndim for k in (axis if isinstance(axis, (tuple, list)) else (axis,))}
+    axes = () if a.ndim == 0 and axis in (0, -1) else normalize_axis_tuple(axis, a.ndim)  # as in NumPy
     if builtins.any(a.shape[k] != 1 for k in axes):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     return reshape(a, tuple(s for k, s in enumerate(a.shape) if k not in axes))
@@ -175,7 +177,7 @@ def broadcast_arrays(*args: Operand, subok: bool = False) -> Operand:
 
 
 def flip(m: Operand, axis: Axis = None) -> Operand:
-    axes = range(m.ndim) if axis is None else {k % m.ndim for k in (axis if isinstance(axis, tuple) else (axis,))}
+    axes = range(m.ndim) if axis is None else normalize_axis_tuple(axis, m.ndim)
     return m[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(m.ndim))]
 
 
@@ -192,10 +194,9 @@ def roll(a: Operand, shift: Operand, axis: Axis = None) -> Operand:
 
 
 def _rolled(a: Operand, shift: int, axis: int) -> Operand:
-    if not -a.ndim <= axis < a.ndim:
-        raise np.exceptions.AxisError(axis, a.ndim)
+    axis = normalize_axis_index(axis, a.ndim)
     order = np.roll(np.arange(a.shape[axis]), shift)
-    return a[(slice(None),) * (axis % a.ndim) + (order,)]
+    return a[(slice(None),) * axis + (order,)]
 
 
 def tile(A: Operand, reps: Operand) -> Operand:
@@ -209,10 +210,8 @@ def repeat(a: Operand, repeats: Operand, axis: int | None = None) -> Operand:
     if not isinstance(repeats, (int, np.integer)) or repeats < 1 or not a.ndim:
         positions = np.repeat(np.arange(a.size).reshape(a.shape), repeats, axis)
         return ravel(a)[positions]
-    a, along = (ravel(a), 0) if axis is None else (a, operator.index(axis))
-    if not -a.ndim <= along < a.ndim:
-        raise np.exceptions.AxisError(along, a.ndim)
-    times = [int(repeats) if k == along % a.ndim else 1 for k in range(a.ndim)]
+    a, along = (ravel(a), 0) if axis is None else (a, normalize_axis_index(axis, a.ndim))
+    times = [int(repeats) if k == along else 1 for k in range(a.ndim)]
     return _spread(a, [(n, 1) for n in a.shape], [(n, r) for n, r in zip(a.shape, times)])
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see numpy_namespace.py
+from numpy.lib.array_utils import normalize_axis_index
 
 from ..base.byte_code import is_held_elsewhere
 from ..base.current_recording import current_recorder
@@ -20,7 +21,7 @@ from ..ops.arrays.indexing import GATHER, PUT, REPLACE, SCATTER_ADD, Region, Reg
 from ..ops.arrays.shape import broadcast, reshape
 from ..ops.elementwise.comparison import NOT_EQUAL, SELECT
 from .complex_numbers.pair import is_complex
-from .composed.ordering import positions_along, sort
+from .composed.ordering import positions_along, require_same_axes, sort
 from .indexing import (
     MOST_WRITTEN_OUT,
     holds_tracked_index,
@@ -36,7 +37,6 @@ from .indexing import (
 )
 from .joining import as_value
 from .kinds import converted
-from .reducing import axes_of
 
 
 def assign(array: Operand, index: Operand, value: Operand) -> None:
@@ -241,9 +241,11 @@ def put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> None:
 def place(arr: Operand, mask: Operand, vals: Operand) -> None:
     """Write the values to the masked entries in turn. The number of these is guarded if the mask is tracked."""
     require_tracked(arr, "place")
-    if math.prod(np.shape(vals)) == 1:
+    if math.prod(np.shape(vals)) == 1 and np.shape(mask) == arr.shape:
         return putmask(arr, mask, vals)
     mask = without_masks(_as_tracked_mask(mask))
+    if mask.size != arr.size:
+        raise ValueError("place: mask and data must be the same size")
     positions = np.flatnonzero(mask)
     if positions.size and not math.prod(np.shape(vals)):
         raise ValueError("Cannot insert from an empty array!")
@@ -278,7 +280,8 @@ def put_along_axis(arr: Operand, indices: Operand, values: Operand, axis: int | 
     require_tracked(arr, "put_along_axis")
     if axis is None:
         return put(arr, indices, broadcast(values, np.shape(indices)))
-    (axis,) = axes_of(axis, arr.ndim)
+    axis = normalize_axis_index(axis, arr.ndim)
+    require_same_axes(arr, indices)
     positions = positions_along(arr.shape, in_range(indices, arr.shape[axis], axis), axis)
     values = _of_dtype(values, arr.dtype)
     arr._refresh()

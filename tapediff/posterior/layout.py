@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import PosteriorError
 from .parameters import Parameter
-from .transforms import Array, Shape
+from .transforms import Array, Shape, Transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Layout:
             part = (
                 u[block.part].reshape(block.unconstrained_shape) if block.unconstrained_shape else u[block.part.start]
             )
-            values[block.name], log_jacobian = block.parameter.transform_at(values).constrain(part)
+            values[block.name], log_jacobian = _constrained(block, block.parameter.transform_at(values), part)
             total = total + log_jacobian
         return values, total
 
@@ -97,8 +97,23 @@ def lay_out(parameters: Mapping[str, Parameter], lengths: Mapping[str, int]) -> 
         shape = parameter.of_shape(name, lengths)
         unconstrained = parameter.transform.unconstrained_shape(shape)
         blocks.append(Block(name, parameter, shape, unconstrained, slice(start, start + prod(unconstrained))))
+        if not parameter.bounded:
+            _constrained(blocks[-1], parameter.transform, np.ones(unconstrained))
         start += prod(unconstrained)
     return Layout(tuple(blocks), start)
+
+
+def _constrained(block: Block, transform: Transform, part: Array) -> tuple[Array, Array | float]:
+    """The value and the log-Jacobian. Bounds of another shape would change that of the value."""
+    try:
+        x, log_jacobian = transform.constrain(part)
+        shape = np.shape(x)
+    except ValueError as error:  # NumPy's, of shapes that do not broadcast
+        x, log_jacobian, shape = part, 0.0, str(error)
+    if shape != block.shape:
+        raise PosteriorError(f"the bounds of {block.name!r} do not broadcast to its shape {block.shape}", got=shape,
+                             fix="give the shape of the bounds: td.lower(bound, np.shape(bound))")  # fmt: skip
+    return x, log_jacobian
 
 
 def scalar_names(name: str, shape: Shape) -> Iterator[str]:

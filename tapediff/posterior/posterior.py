@@ -125,10 +125,10 @@ class Posterior(NamedDensity):
         """The results of `generated` at each draw.
 
         Args:
-            draws: the parameters, as `constrain` returns them: equal leading axes, followed by the parameter's shape.
+            draws: the parameters, as `constrain` returns them: equal leading axes, followed by the parameter's shape; or a tree of ArviZ.
             seed: of the `rng` or the keys passed to `generated`, if it takes one; None for another at each call.
         """
-        return generate(self, draws, seed)
+        return generate(self, draws if isinstance(draws, Mapping) else as_draws(self, draws), seed)
 
     def sample_prior(self, draws: int = 1000, *, seed: int | None = 0) -> dict[str, Array]:
         """Draws of the parameters by `prior`, and the results of `generated` at them: predictions before any data.

@@ -206,23 +206,23 @@ class Recorder(TapeBuilder):
         arrays of floats; if that fails, of ints and bools, too. Plain arrays are tried first: tracked ones cost an instruction for
         each operation, and tracked integers support less than plain ones.
 
-        Also call it again if a SciPy function that was imported by name refuses a tracked value, or if a recording of all paths is
-        given up (RecordedAgain).
+        Also call it again if a SciPy function that was imported by name refuses a tracked value, or one of a module that was first
+        imported while recording, or if a recording of all paths is given up (RecordedAgain).
         """
-        fills, known = self.fills, len(process.forwarded)
+        fills, known, imported = self.fills, len(process.forwarded), namespace.imported()
         while True:
             try:
                 return self._run_with_fills(body, *args, **named)
             except RefusedByRecording as error:
-                is_new = self.outer is None and scipy_functions.forward(error.called) and len(process.forwarded) > known
-                if not is_new:
+                is_forwarded = scipy_functions.forward(error.called) and len(process.forwarded) > known
+                if self.outer is not None or not (is_forwarded or namespace.imported() > imported):
                     raise
             except IMPORT_FAILURES as error:
                 raise_if_out_of_memory(error)
                 raise
             except RecordedAgain:
                 self.is_again = True
-            known = len(process.forwarded)
+            known, imported = len(process.forwarded), namespace.imported()
             self._restart(fills)
 
     def _run_with_fills(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:

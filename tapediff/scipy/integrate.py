@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ..errors import NotConverged
 from ..functions.loops import fori_loop, scan
@@ -224,7 +225,7 @@ class _Integration:
         )
         if warned:
             raise self._failure(str(warned[0]).partition(".\n")[0])
-        last = report["last"]
+        last = max(report["last"], 1)  # none between equal limits
         ends = np.stack([report["alist"][:last], report["blist"][:last]])
         if self.place == FINITE:
             ends = (ends - a) / (b - a) if a != b else np.array([[0.0], [1.0]])
@@ -328,7 +329,7 @@ def simpson(y: Operand, x: Operand = None, *, dx: Operand = 1.0, axis: int = -1)
 def _samples(name: str, y: Operand, x: Operand, dx: Operand, axis: int) -> tuple[Operand, Operand]:
     """The samples with their axis last, and the steps between them."""
     y = floats(name, y)
-    axis, ndim = axis % y.ndim, y.ndim
+    axis, ndim = normalize_axis_index(axis, y.ndim), y.ndim
     y = np.moveaxis(y, axis, -1)
     if x is None:
         return y, dx * np.ones(y.shape[-1] - 1)

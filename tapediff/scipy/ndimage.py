@@ -86,7 +86,10 @@ def _axes(axes: Operand, ndim: int) -> list[int]:
 
 
 def _of_each(value: Operand, count: int) -> list[Operand]:
-    return list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value] * count
+    values = list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value] * count
+    if len(values) != count:
+        raise RuntimeError("sequence argument must have length equal to input rank")
+    return values
 
 
 def gaussian_filter1d(

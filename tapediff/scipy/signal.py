@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..functions.loops import scan
-from ..ir.instruction import Operand, Tree
+from ..ir.instruction import Operand, Tree, is_tracked
 from ..recording.python_state.scipy_functions import scipys_own
 from .calls import floats, plain
 from .ndimage import convolve1d
@@ -41,7 +42,7 @@ def fftconvolve(in1: Operand, in2: Operand, mode: str = "full", axes: Operand = 
         raise ValueError("in1 and in2 should have the same dimensionality")
     if x.ndim == 0:
         return x * y
-    chosen = [axis % x.ndim for axis in (range(x.ndim) if axes is None else np.atleast_1d(axes).tolist())]
+    chosen = range(x.ndim) if axes is None else normalize_axis_tuple(axes, x.ndim)
     index = [slice(None)] * x.ndim
     for axis, (start, count) in zip(chosen, part_of_full("fftconvolve", mode, x, y, chosen)):
         index[axis] = slice(start, start + count)
@@ -57,6 +58,8 @@ def lfilter(b: Operand, a: Operand, x: Operand, axis: int = -1, zi: Operand = No
     """As scipy.signal.lfilter: a loop along the axis, in the direct form II transposed; without feedback, a convolution."""
     b, a, x = (np.atleast_1d(floats("scipy.signal.lfilter", given)) for given in (b, a, x))
     rows = np.moveaxis(x, axis, 0)
+    if not is_tracked(a) and a[0] == 0.0:
+        raise ValueError("the first coefficient of a, which scipy.signal.lfilter divides by, is 0")
     b, a = b / a[0], a / a[0]
     if a.shape[0] == 1 and zi is None:
         found = convolve(rows, np.reshape(b, (-1,) + (1,) * (x.ndim - 1)))[: rows.shape[0]]

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from ..base.source_location import user_site
-from ..errors import UnsupportedFunction, UnsupportedMethod
+from ..errors import ArgumentMismatch, UnsupportedFunction, UnsupportedMethod
 from ..functions.sparse_solve import sparse_solve
 from ..ir.instruction import Operand, is_tracked
 from ..ir.pytree import register_container
@@ -290,6 +290,9 @@ def as_sparse(matrix: SparseArray | Scipys) -> SparseArray:
     """Convert a scipy.sparse matrix with its entries as constants; a SparseArray stays as it is."""
     if type(matrix) is SparseArray:
         return matrix
+    if not hasattr(matrix, "tocsr"):
+        raise ArgumentMismatch("td.sparse takes a sparse matrix", at=user_site(), got=type(matrix).__name__,
+                               fix="scipy.sparse.csr_array(A), or numpy.linalg for a dense one")  # fmt: skip
     is_matrix = not _is_array(matrix)
     is_transposed = matrix.format == "csc"
     stored = matrix if is_transposed else matrix.tocsr()

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import ArgumentMismatch, NotPositiveDefinite, ShapeMismatch, TrackedValueEscaped
+from ..errors import ArgumentMismatch, DtypeMismatch, NotPositiveDefinite, ShapeMismatch, TrackedValueEscaped
 from ..ir.instruction import is_tracked
 from ..ops.matrices.sparse import Scipys, matrix_of
 from .arrays import Pattern, SparseArray, as_sparse
@@ -37,7 +37,8 @@ class Cholesky:
             raise NotPositiveDefinite(
                 "the matrix is not positive definite", index=int(a.order[failed]),
                 got=f"a pivot of {self._d[failed]:.3g} in row {a.order[failed]}",
-                fix="factorise A + c I with a small c > 0, or look for a row without information",
+                fix="factorise A + c I with a small c > 0, or look for a row without information" if np.isfinite(self._d[failed])
+                else "look at what made entries infinite or NaN",
             )  # fmt: skip
 
     shape = property(lambda self: (len(self._d), len(self._d)))
@@ -59,10 +60,19 @@ class Cholesky:
 
         Raises:
             ShapeMismatch: another number of rows.
+            DtypeMismatch: b has complex numbers, or is sparse.
+            TrackedValueEscaped: b is tracked; td.sparse.spsolve takes these.
 
         Cost: four operations for each entry of L and column of b.
         """
-        b = np.asarray(b, float)
+        if is_tracked(b):
+            raise TrackedValueEscaped("a factorisation solves for plain right-hand sides", got=repr(b),
+                                      fix="td.sparse.spsolve(A, b), which is recorded")  # fmt: skip
+        given = np.asarray(b)
+        if given.dtype.kind not in "biuf":
+            raise DtypeMismatch("a right-hand side is an array of real numbers", got=f"{type(b).__name__} of dtype {given.dtype}",
+                                fix="solve for the real and the imaginary part; or b.toarray() of a sparse matrix")  # fmt: skip
+        b = given.astype(float, copy=False)
         if b.ndim not in (1, 2) or len(b) != len(self._d):
             raise ShapeMismatch("the right-hand side does not fit the matrix", got=f"{b.shape} for a matrix of shape {self.shape}")
         x = self._in_order(b)
@@ -118,9 +128,15 @@ class Cholesky:
         Returns:
             Array of shape (n,), or (size, n).
 
+        Raises:
+            ArgumentMismatch: rng is no generator, or size no number of draws.
+
         Cost: two operations for each entry of L and draw.
         Source: Rue (2001), Journal of the Royal Statistical Society B 63(2).
         """
+        if not hasattr(rng, "standard_normal") or not (size is None or (isinstance(size, (int, np.integer)) and size >= 0)):
+            raise ArgumentMismatch("draws take a generator and their number", got=f"{type(rng).__name__}, size={size!r}",
+                                   fix="F.sample(np.random.default_rng(1), 5)")  # fmt: skip
         x = rng.standard_normal((1 if size is None else size, len(self._d))) / np.sqrt(self._d)
         self._backward(x)
         drawn = np.take(x, self.analysis.places, axis=1)
@@ -153,7 +169,7 @@ def cholesky(A: SparseArray | Scipys) -> Cholesky:
 
     Raises:
         NotPositiveDefinite: with the row whose pivot is not positive. A LinAlgError.
-        ArgumentMismatch: A is not symmetric.
+        ArgumentMismatch: A is dense, or not symmetric.
         ShapeMismatch: A is not square.
         TrackedValueEscaped: entries are tracked; td.sparse.spsolve takes these.
 
@@ -179,7 +195,7 @@ def cholesky(A: SparseArray | Scipys) -> Cholesky:
     p = matrix.pattern
     given = matrix_of(np.asarray(matrix.data, float), p.columns, p.starts, n)
     stored, difference = ((given + given.T) * 0.5).tocsr(), abs(given - given.T)
-    if difference.max() > ROUNDING * abs(stored).max():
+    if n and difference.max() > ROUNDING * abs(stored).max():
         raise ArgumentMismatch("a Cholesky factorisation is of a symmetric matrix", got=f"triangles that differ by {difference.max():.3g}",
                                fix="give both triangles")  # fmt: skip
     stored.sum_duplicates()

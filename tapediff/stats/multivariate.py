@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.source_location import user_site
-from ..errors import UnsupportedMethod
+from ..errors import ShapeMismatch, UnsupportedFunction, UnsupportedMethod
 from ..ir.instruction import Operand
 from ..linalg import solve_triangular
 from ..ops.elementwise.arithmetic import FLOOR
@@ -49,36 +49,49 @@ class _Named:
 
 
 class _MultivariateNormal(_Named):
-    def logpdf(self, x: Operand, mean: Operand = None, cov: Operand = 1.0) -> Operand:
+    def logpdf(self, x: Operand, mean: Operand = None, cov: Operand = 1.0, allow_singular: bool = False) -> Operand:
         """The logarithm of the normal density of vectors.
 
         Args:
-            x: one vector, (d,), or several, (..., d).
+            x: one vector, (d,), or several, (..., d). Where mean and covariance are numbers, d is 1, and (n,) are n numbers.
             mean: the mean, (d,); zero if None.
-            cov: the covariance: a positive definite matrix, (d, d), of which one triangle is read; or a number or vector, its diagonal.
+            cov: the covariance: a positive definite matrix, (d, d), of which one triangle is read; or its diagonal.
+            allow_singular: refused if true.
+
+        Returns:
+            A density for each vector, without axes of length 1, as SciPy.
 
         Raises:
             LinAlgError: cov is not positive definite.
+            ShapeMismatch: vectors, mean and covariance have different lengths.
 
         Cost: a Cholesky factor of cov, and d**2 operations for each vector.
         """
-        x, cov = as_operand(x), as_operand(cov)
-        deviation = x if mean is None else x - as_operand(mean)
-        if np.ndim(deviation) == 0:
-            deviation = np.expand_dims(deviation, 0)
-        size = deviation.shape[-1]
+        if allow_singular:
+            raise UnsupportedFunction("scipy.stats.multivariate_normal of tracked values does not support allow_singular=True",
+                                      at=user_site(), fix="add a small multiple of the unit matrix to the covariance")  # fmt: skip
+        x, cov, mean = as_operand(x), as_operand(cov), np.zeros(()) if mean is None else as_operand(mean)
+        size = max(np.shape(v)[-1] if np.ndim(v) else 1 for v in (mean, cov))
+        x = np.expand_dims(x, -1) if np.ndim(x) == 0 or (np.ndim(x) == 1 and size == 1) else x
+        lengths = {"x": np.shape(x)[-1], **{k: np.shape(v)[-1] for k, v in (("mean", mean), ("cov", cov)) if np.ndim(v)}}
+        if len({*lengths.values(), size}) > 1:
+            raise ShapeMismatch(f"a normal distribution of {size} dimensions met arrays of other lengths", at=user_site(),
+                                got=", ".join(f"{k}: {n}" for k, n in lengths.items()),
+                                fix="give x, mean and cov the same last axis, such as mean=np.zeros(d)")  # fmt: skip
+        deviation = x - mean
         if np.ndim(cov) < 2:
             variances = np.broadcast_to(cov, (size,))
-            return -size * HALF_LOG_TWO_PI - 0.5 * np.sum(np.log(variances)) - 0.5 * np.sum(deviation * deviation / variances, axis=-1)
+            whitened = np.sum(deviation * deviation / variances, axis=-1)
+            return np.squeeze(-size * HALF_LOG_TWO_PI - 0.5 * np.sum(np.log(variances)) - 0.5 * whitened)[()]
         factor = np.linalg.cholesky(cov)
         columns = np.transpose(np.reshape(deviation, (-1, size)))
         white = solve_triangular(factor, columns, lower=True)
         value = -size * HALF_LOG_TWO_PI - np.sum(np.log(np.diagonal(factor))) - 0.5 * np.sum(white * white, axis=0)
-        return np.reshape(value, deviation.shape[:-1])
+        return np.squeeze(np.reshape(value, deviation.shape[:-1]))[()]
 
-    def pdf(self, x: Operand, mean: Operand = None, cov: Operand = 1.0) -> Operand:
+    def pdf(self, x: Operand, mean: Operand = None, cov: Operand = 1.0, allow_singular: bool = False) -> Operand:
         """The density."""
-        return np.exp(self.logpdf(x, mean, cov))
+        return np.exp(self.logpdf(x, mean, cov, allow_singular))
 
 
 class _Dirichlet(_Named):
@@ -87,10 +100,16 @@ class _Dirichlet(_Named):
         """The logarithm of the Dirichlet density; x is taken to sum to 1 along its first axis.
 
         Args:
-            x: the shares, (d,) or (d, n) as in SciPy. -inf, with derivative zero, where one is negative, or 0 where alpha is not 1.
+            x: the shares, (d,) or (d, n) as in SciPy; the last ones may be left out. -inf, with derivative zero, where one is negative,
+                or 0 where alpha is not 1.
             alpha: (d,), positive.
         """
         x, alpha = as_operand(x), positive(as_operand(alpha))
+        if np.ndim(alpha) == 1 and np.ndim(x) and x.shape[0] + 1 == alpha.shape[0]:
+            x = np.concatenate([x, 1.0 - np.sum(x, axis=0, keepdims=True)])
+        if np.ndim(alpha) != 1 or not np.ndim(x) or x.shape[0] != alpha.shape[0]:
+            raise ShapeMismatch("a Dirichlet distribution has a vector alpha and as many shares", at=user_site(),
+                                got=f"alpha {np.shape(alpha)}, x {np.shape(x)}", fix="give the shares of a draw in a column")  # fmt: skip
         column = np.reshape(alpha, alpha.shape + (1,) * (np.ndim(x) - 1))
         inside = LOGICAL_OR(x > 0.0, LOGICAL_AND(EQUAL(x, 0.0), EQUAL(column, 1.0)))
         everywhere = np.all(inside, axis=0)
@@ -115,6 +134,9 @@ class _Multinomial(_Named):
             p: probabilities, (..., d).
         """
         x, n, p = STOP_GRADIENT(as_operand(x)), STOP_GRADIENT(as_operand(n)), as_operand(p)
+        if np.shape(x)[-1:] != np.shape(p)[-1:] or not np.ndim(p):
+            raise ShapeMismatch("a multinomial distribution has as many counts as probabilities", at=user_site(),
+                                got=f"x {np.shape(x)}, p {np.shape(p)}", fix="give both the same last axis")  # fmt: skip
         fits = LOGICAL_AND(np.all(LOGICAL_AND(x >= 0.0, EQUAL(x, FLOOR(x))), axis=-1), EQUAL(np.sum(x, axis=-1), n))
         fits = LOGICAL_AND(fits, np.all(LOGICAL_OR(p > 0.0, EQUAL(x, 0.0)), axis=-1))
         count = SELECT(np.expand_dims(fits, -1), x, 0.0)

@@ -11,7 +11,7 @@ from ..functions.loops import fori_loop
 from ..ir.instruction import Operand
 from ..ops.arrays.shape import broadcast
 from ..ops.elementwise.arithmetic import FLOOR
-from ..ops.elementwise.comparison import EQUAL, IS_NAN, SELECT
+from ..ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
 from ..ops.elementwise.structure import STOP_GRADIENT
 from ..ops.matrices.given_values import GIVEN
 
@@ -75,7 +75,8 @@ def first_number(function: Function, start: float, last: Function | None = None)
         wanted, fixed = filled(STOP_GRADIENT(q), *shapes), [STOP_GRADIENT(shape) for shape in shapes]
         end = np.inf if last is None else filled(last(*fixed), wanted)
         low, high = filled(start - 1.0, wanted), filled(2.0**53 if last is None else end, wanted)
-        _, found = _bisected(lambda k: function(k, *fixed) >= wanted, low, high, 54, lambda a, b: FLOOR(0.5 * (a + b)))
+        reaches = lambda k: LOGICAL_AND(k >= start, function(k, *fixed) >= wanted)  # noqa: E731 -- its name is its use
+        _, found = _bisected(reaches, low, high, 54, lambda a, b: FLOOR(0.5 * (a + b)))
         found = SELECT(EQUAL(wanted, 1.0), end, SELECT(EQUAL(wanted, 0.0), start - 1.0, found))
         return SELECT(IS_NAN(wanted), np.nan, found)
 

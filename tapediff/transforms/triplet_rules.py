@@ -322,7 +322,7 @@ def _by_columns(made: Triplets, matrix: int, term: Term) -> Term:
         value = made.picked(matrix, made.same(np.arange(count)[:, None] * length + flat))
     columns = made.same(np.broadcast_to(np.ravel(term.columns), (count, len(flat))))
     ids = made.same(np.broadcast_to(np.arange(count)[:, None], columns.shape))
-    made_of = Term(made.reshaped(value, ids.shape), ids, columns, term.source)
+    made_of = Term(value, ids, columns, term.source)
     if made.is_one(term.value):
         return made_of
     factor = made.reshaped(made.whole(term), flat.shape)

@@ -156,3 +156,25 @@ def test_patterns_are_analysed_once_for_many_matrices():
     assert other.logdet() == pytest.approx(np.linalg.slogdet(3.0 * a.toarray() + 0.5 * np.eye(20))[1], rel=1e-12)
     empty = Cholesky(analysed(Pattern(np.array([1, 0]), np.array([0, 1, 2]), (2, 2))), np.array([0.5, 0.5]), 2.0)
     assert empty.logdet() == pytest.approx(np.log(3.75))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda F: td.sparse.cholesky(np.eye(3)), td.ArgumentMismatch, "takes a sparse matrix"),
+        (lambda F: td.sparse.spsolve(np.eye(3), np.ones(3)), td.ArgumentMismatch, "takes a sparse matrix"),
+        (lambda F: td.sparse.cholesky(scipy.sparse.diags_array([1.0, np.nan])), td.NotPositiveDefinite, "made entries infinite or NaN"),
+        (lambda F: F.solve(np.ones(3) * 1j), td.DtypeMismatch, "complex128"),
+        (lambda F: F.solve(scipy.sparse.eye_array(3)), td.DtypeMismatch, "toarray"),
+        (lambda F: td.gradient(lambda x: np.sum(F.solve(x)), np.ones(3)), td.TrackedValueEscaped, "spsolve"),
+        (lambda F: F.sample(7), td.ArgumentMismatch, "default_rng"),
+        (lambda F: F.sample(np.random.default_rng(0), -1), td.ArgumentMismatch, "size=-1"),
+    ],
+)
+def test_what_does_not_fit_a_factorisation_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call(td.sparse.cholesky(scipy.sparse.eye_array(3)))
+
+
+def test_a_matrix_without_rows_has_determinant_one():
+    assert td.sparse.cholesky(scipy.sparse.csr_array((0, 0))).logdet() == 0.0

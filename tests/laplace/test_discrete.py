@@ -88,3 +88,12 @@ def test_what_is_refused():
     for count in (0, -1, 2.0, True):
         with pytest.raises(td.ArgumentMismatch, match="positive number of values"):
             td.discrete(count)
+
+
+def test_a_density_that_returns_an_array_is_refused_by_its_name():
+    def terms(p, k):
+        return p * k
+
+    for call in (td.marginal(terms, k=td.discrete(2)), lambda p: td.gradient(td.marginal(terms, k=td.discrete(2)), p)):
+        with pytest.raises(td.NonScalarOutput, match="terms returned an array"):
+            call(np.ones(3))

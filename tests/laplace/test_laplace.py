@@ -313,3 +313,13 @@ def test_a_walk_of_a_hundred_thousand_steps_needs_memory_for_its_chain():
     assert gradient == pytest.approx((marginal(-3.9 + 1e-3, y) - marginal(-3.9 - 1e-3, y)) / 2e-3, rel=1e-4)
     (_, analysis), = marginal._analyses
     assert len(analysis.l_rows) == n - 1
+
+
+def test_a_density_that_returns_an_array_is_refused_by_its_name():
+    def squares(t, u):
+        return -(u**2) * t
+
+    with pytest.raises(td.NonScalarOutput, match="squares returned an array"):
+        td.laplace(squares, start={"u": np.zeros(2)})(1.0)
+    with pytest.raises(td.DtypeMismatch, match="pass floats"):
+        td.laplace(lambda t, u: -np.sum(u**2) * t, start={"u": np.zeros(2, int)})

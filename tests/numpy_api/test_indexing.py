@@ -178,3 +178,30 @@ def test_positions_of_many_rows_are_not_written_out():
     assert max(i.params[0].size for i in tape.instructions if i.op is CONSTANT) <= 1000
     assert td.compile(tape)(x) == f(x)
     assert "gather" not in str(run_passes(td.record(lambda x: x[np.roll(np.arange(1000), 1)] + 0.0, x), STRAIGHTEN))
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        lambda k: (k, [True, False, True]), lambda k: (k, [True, False]), lambda k: (..., k, [True, False, True, False]),
+        lambda k: (k, np.ones((3, 4), bool)), lambda k: (k, np.ones((4, 3), bool)), lambda k: (k, []), lambda k: (k, 1, [True] * 4),
+        lambda k: (k, 1, [True] * 3), lambda k: (np.ones(2, bool), k), lambda k: (np.ones(3, bool), k), lambda k: (k, 2, 3, ...),
+    ],
+)  # fmt: skip
+def test_masks_beside_tracked_positions_have_the_lengths_of_their_axes(index):
+    """A mask of another length is NumPy's IndexError."""
+    x = np.cos(np.arange(24.0)).reshape(2, 3, 4)
+    f = lambda x: np.sum(np.sin(x[index(np.argmax(x[0, 0]) % 2)]))
+    try:
+        expected = f(x)
+    except IndexError:
+        with pytest.raises(IndexError, match="did not match"):
+            td.record(f, x)
+        return
+    assert td.record(f, x)(x) == pytest.approx(expected, rel=1e-13)
+    td.testing.check_gradient(f, f, x)
+
+
+def test_a_bool_beside_a_tracked_position_is_refused():
+    with pytest.raises(td.UnsupportedFunction, match="a bool"):
+        td.record(lambda x: x[True, np.argmax(x)], np.ones(3))

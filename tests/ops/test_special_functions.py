@@ -364,3 +364,12 @@ def test_distribution_functions_outside_their_domain(name):
     tape = td.record(lambda *axes: getattr(scipy.special, name)(*axes), *grid)
     np.testing.assert_allclose(tape(*grid)[known], expected[known], rtol=1e-12)
     np.testing.assert_allclose(td.compile(tape)(*grid)[known], expected[known], rtol=1e-12)
+
+
+def test_powm1_of_negative_numbers_and_zero_is_scipys():
+    x = np.array([-2.5, -1.0, -0.3, 0.0, 0.2, 1.0])
+    for y in (2.0, 3.0, -1.0, 0.5, 0.0):
+        with np.errstate(all="ignore"):
+            f = lambda x, y=y: scipy.special.powm1(x, y)
+            np.testing.assert_allclose(td.record(f, x)(x), f(x), rtol=1e-14)
+    np.testing.assert_allclose(td.gradient(lambda x: np.sum(scipy.special.powm1(x, 3.0)), x), 3.0 * x**2, rtol=1e-14)

@@ -131,6 +131,12 @@ def test_values_outside_of_the_support_are_refused(parameter, value, wrong):
         (lambda: td.Posterior(lambda p: p, p=td.real(dims="school")), "length of 'school' is unknown"),
         (lambda: td.Posterior(lambda p: p, p=td.real(3, dims="school"), coords={"school": 2}), "is not that of the dimensions"),
         (lambda: td.Posterior(lambda a, b: a, a=td.lower(lambda b: b), b=td.real()), "declare that before"),
+        (lambda: td.Posterior(lambda p: np.sum(p), p=td.lower(np.zeros(2))), r"do not broadcast to its shape \(\)"),
+        (lambda: td.Posterior(lambda p: np.sum(p), p=td.interval(np.zeros(2), 1.0, 3)), r"do not broadcast to its shape \(3,\)"),
+        (
+            lambda: td.Posterior(lambda a, b: np.sum(b), a=td.real(2), b=td.upper(lambda a: a)).log_density(np.zeros(3)),
+            "bounds of 'b' do not broadcast",
+        ),
     ],
 )  # fmt: skip
 def test_declarations_that_cannot_be_are_refused(make, wrong):

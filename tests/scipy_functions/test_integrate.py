@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.optimize
 from scipy.integrate import odeint, quad, simpson, solve_ivp
 from support.differences import assert_agrees, assert_second_derivatives_agree
 
@@ -193,3 +194,14 @@ def test_plain_calls_within_a_recording_are_scipys():
         return p * found.sol(0.5)[0] * found.nfev
 
     np.testing.assert_allclose(td.gradient(f, 2.0), f(1.0), rtol=1e-14)
+
+
+def test_an_integral_between_equal_limits_is_zero_with_the_slope_of_its_limits():
+    f = lambda p: quad(lambda t: p[0] * np.exp(-t), 1.0, p[1])[0]
+    compiled = td.compile(f, np.array([2.0, 3.0]))
+    for target in (f, compiled):
+        value, gradient = td.value_and_gradient(target, np.array([2.0, 1.0]))
+        assert value == 0.0
+        np.testing.assert_allclose(gradient, [0.0, 2.0 * np.exp(-1.0)], rtol=1e-12)  # the integrand at the limit
+    root = lambda p: scipy.optimize.brentq(lambda u: quad(lambda t: np.exp(-p * t), 0.0, u)[0] - 0.5, 0.0, 5.0)
+    assert td.derivative(root, 0.3) == pytest.approx((root(0.3 + 1e-5) - root(0.3 - 1e-5)) / 2e-5, rel=1e-7)

@@ -84,3 +84,8 @@ def test_scipys_errors_are_kept():
 def test_complex_arguments_are_refused():
     with pytest.raises(td.DtypeMismatch, match=r"scipy\.signal\.convolve"):
         td.record(lambda x: sg.convolve(x, np.ones(2) * 1j), ROW)
+
+
+def test_a_filter_whose_first_coefficient_is_zero_is_refused():
+    with pytest.raises(ValueError, match="divides by, is 0"):
+        td.record(lambda x: lfilter([1.0], [0.0, 1.0], x), ROW)

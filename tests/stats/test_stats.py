@@ -278,6 +278,35 @@ def check(f, *arguments):
         td.testing.check_gradient(part, part, arguments[k])
 
 
+@pytest.mark.parametrize(
+    ("shape", "mean", "cov"),
+    [
+        ((3,), None, 2.0), ((3,), 0.5, [2.0]), ((3,), [0.5], [[2.0]]), ((), 0.5, 2.0), ((3, 1), None, 2.0), ((1, 1), None, 2.0),
+        ((3,), np.zeros(3), 2.0), ((1, 3), np.ones(3), 2.0), ((4, 3), np.ones(3), [1.0, 2.0, 3.0]), ((2, 1, 2), [1.0, 2.0], np.eye(2) + 0.1),
+    ],
+)  # fmt: skip
+def test_multivariate_normal_has_the_dimensions_that_scipy_infers(shape, mean, cov):
+    x = np.cos(np.arange(np.prod(shape, dtype=int))).reshape(shape)
+    expected = scipy.stats.multivariate_normal.logpdf(x, mean, cov)
+    for found in (
+        td.stats.multivariate_normal.logpdf(x, mean, cov),
+        td.record(lambda x: scipy.stats.multivariate_normal.logpdf(x, mean, cov), x)(x),
+        td.record(lambda x: scipy.stats.multivariate_normal(mean, cov * x.ravel()[0] / x.ravel()[0]).logpdf(x), x)(x),
+    ):
+        assert np.shape(found) == np.shape(expected)
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("shape", "mean", "cov"), [((3, 2), None, 2.0), ((1,), np.zeros(3), 1.0), ((3,), np.zeros(3), np.eye(2)), ((3,), [0.5], np.eye(3))]
+)
+def test_multivariate_normal_refuses_other_lengths(shape, mean, cov):
+    with pytest.raises(td.ShapeMismatch, match="other lengths"):
+        td.record(lambda x: scipy.stats.multivariate_normal.logpdf(x, mean, cov), np.ones(shape))
+    with pytest.raises(td.UnsupportedFunction, match="allow_singular"):
+        td.record(lambda x: scipy.stats.multivariate_normal.logpdf(x, mean, cov, allow_singular=True), np.ones(shape))
+
+
 def test_multivariate_normal_is_scipys():
     """For one vector and several, every form of the covariance, and derivatives in all arguments."""
     rng = np.random.default_rng(0)
@@ -377,3 +406,12 @@ def test_other_methods_of_frozen_distributions_are_refused_by_name():
     for method in ("rvs", "logpmf", "cov"):
         with pytest.raises(td.UnsupportedFunction, match=f"multivariate_normal.*{method}"):
             td.record(lambda x: getattr(scipy.stats.multivariate_normal(x, COVARIANCE), method)(0.1), PLACE)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "shapes"), [("binom", (3, 0.0)), ("binom", (3, 1.0)), ("nbinom", (2.0, 1.0)), ("bernoulli", (0.0,)), ("poisson", (1e-300,))]
+)
+def test_quantiles_of_what_is_certain_are_its_value(distribution, shapes):
+    q = np.array([0.0, 0.2, 0.9, 1.0])
+    f = lambda q: getattr(scipy.stats, distribution).ppf(q, *shapes)
+    np.testing.assert_array_equal(td.record(f, q)(q), f(q))

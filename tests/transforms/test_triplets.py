@@ -112,6 +112,21 @@ def test_triplets_give_the_matrices_that_sweeps_give(name):
     agree(f, POINTS, close)
 
 
+@pytest.mark.parametrize("shape", [(1, 3), (1, 2), (1, 1), (3, 1), (2, 2), (2, 3)])
+def test_products_of_matrices_with_axes_of_length_one(shape):
+    """As x @ x.ravel() of one row, whose terms share the only entry of a vector."""
+    point = np.cos(np.arange(1.0, 1.0 + np.prod(shape))).reshape(shape)
+    for f in (
+        lambda x: x @ (x.ravel() if x.shape[0] == 1 else x.T), lambda x: x.T @ x, lambda x: np.sum(x, axis=1) @ x,
+        lambda x: x * (x.ravel() @ x.ravel()), lambda x: np.sum(x) * (x @ x.T), lambda x: np.einsum("ij,kj->ik", x, x) @ x,
+    ):  # fmt: skip
+        scalar = lambda x, f=f: np.sum(np.sin(f(x)))
+        expected = np.array([td.hvp(scalar, point, row.reshape(shape)).ravel() for row in np.eye(point.size)])
+        for target in (scalar, td.compile(scalar, point)):
+            found = td.hessian(target, point).reshape(point.size, -1)
+            np.testing.assert_allclose(found, expected, **CLOSE)
+
+
 @EVERY_OP
 @np.errstate(all="ignore")
 def test_entries_of_every_op_are_those_that_products_give(name):

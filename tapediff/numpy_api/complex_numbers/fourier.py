@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ...base.source_location import user_site
 from ...errors import UnsupportedFunction
@@ -41,9 +42,7 @@ def _count(n: int | None, default: int) -> int:
 
 
 def _axis_of(a: Operand, axis: int) -> int:
-    if not -a.ndim <= axis < a.ndim:
-        raise np.exceptions.AxisError(axis, a.ndim)
-    return axis % a.ndim
+    return normalize_axis_index(axis, a.ndim)
 
 
 def resized(x: Operand, n: int, axis: int) -> Operand:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...ir.instruction import Operand, is_tracked
 from ..joining import as_value
@@ -156,7 +157,7 @@ def as_complex(value: Operand) -> Operand:
 def _with_axes_last(a: Operand, axis: Axis) -> tuple[Operand, tuple[int, ...]]:
     """Move the reduced axes to one last axis."""
     ndim = a.ndim
-    axes = tuple(range(ndim)) if axis is None else tuple(k % ndim for k in (axis if isinstance(axis, tuple) else (axis,)))
+    axes = tuple(range(ndim)) if axis is None else normalize_axis_tuple(axis, ndim)
     kept = [k for k in range(ndim) if k not in axes]
     moved = np.transpose(a, (*kept, *axes))
     return np.reshape(moved, (*(a.shape[k] for k in kept), int(np.prod([a.shape[k] for k in axes], dtype=int)))), axes

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ...errors import UnsupportedFunction
 from ...ir.instruction import FLOAT64, Operand, is_tracked
@@ -16,7 +17,6 @@ from ...ops.arrays.shape import broadcast, reshape
 from ..indexing import in_range
 from ..joining import as_value, stack
 from ..kinds import Axis, Shape, converted
-from ..reducing import axes_of
 from ..shaping import copy
 from .ordering import argsort, sort, take as take_in_range
 
@@ -42,13 +42,14 @@ def take(a: Operand, indices: Operand, axis: int | None = None, mode: str = "rai
     a, indices = as_value(a), as_value(indices)
     if indices.dtype.kind == "f" and not is_tracked(indices):
         indices = indices.astype(int)  # NumPy truncates
+    if np.ndim(a) == 0:  # as in NumPy
+        a = np.reshape(a, (1,))
     if axis is not None:
-        (axis,) = axes_of(axis, np.ndim(a))
+        axis = normalize_axis_index(axis, np.ndim(a))
     if mode == "raise" and is_tracked(a):
         return take_in_range(a, int(indices) if indices.ndim == 0 and not is_tracked(indices) else indices, axis)
     if axis is None:
         a, axis = np.reshape(a, (-1,)), 0
-    (axis,) = axes_of(axis, np.ndim(a))
     if indices.dtype.kind not in "iu":
         raise TypeError(f"Cannot cast array data from {indices.dtype!r} to dtype('int64') according to the rule 'safe'")
     shape = np.shape(a)
@@ -93,7 +94,7 @@ def argpartition(a: Operand, kth: Operand, axis: int | None = -1, kind: object =
 def _check_places(a: Operand, kth: Operand, axis: int | None, kind: object) -> None:
     if kind not in (None, "introselect"):
         raise ValueError(f"select kind must be 'introselect' (got {kind!r})")
-    extent = a.size if axis is None else a.shape[axes_of(axis, a.ndim)[0]]
+    extent = a.size if axis is None else a.shape[normalize_axis_index(axis, a.ndim)]
     for place in np.ravel(kth).tolist():
         if extent and not -extent <= operator.index(place) < extent:
             raise ValueError(f"kth(={place % extent if extent else place}) out of bounds ({extent})")
@@ -109,7 +110,7 @@ def lexsort(keys: Operand, axis: int = -1) -> Operand:
     keys = [as_value(key) for key in keys]
     if any(key.shape != keys[0].shape for key in keys):
         raise ValueError("all keys need to be the same shape")
-    (axis,) = axes_of(axis, keys[0].ndim)
+    axis = normalize_axis_index(axis, keys[0].ndim)
     order = argsort(keys[0], axis)
     for key in keys[1:]:
         order = np.take_along_axis(order, argsort(np.take_along_axis(key, order, axis), axis), axis)

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import DTypeLike
 
 from ...ir.instruction import Operand, is_tracked
@@ -14,7 +15,6 @@ from ...ops.matrices.products import CORRELATE
 from ..creating import asarray, asfortranarray
 from ..joining import as_value
 from ..kinds import as_floats, common_floats
-from ..reducing import axes_of
 from ..shaping import copy as new_copy, reshape
 
 
@@ -68,7 +68,7 @@ def sliding_window_view(
         if len(windows) != len(axes):
             raise ValueError(f"Since axis is None, must provide window_shape for all dimensions of `x`; got {len(windows)} of {x.ndim}")
     else:
-        axes = tuple(axes_of(k, x.ndim)[0] for k in (axis if isinstance(axis, (tuple, list)) else (axis,)))
+        axes = normalize_axis_tuple(axis, x.ndim)
     positions = np.lib.stride_tricks.sliding_window_view(np.arange(x.size).reshape(x.shape), windows, axes)
     return GATHER(x, np.ascontiguousarray(positions))._as_view(x, lambda base: GATHER(base, np.ascontiguousarray(positions)), None)
 
@@ -188,7 +188,8 @@ def resize(a: Operand, new_shape: Operand) -> Operand:
 def tensorsolve(a: Operand, b: Operand, axes: Operand = None) -> Operand:
     a, b = as_value(a), as_value(b)
     if axes is not None:
-        order = [k for k in range(a.ndim) if k not in {j % a.ndim for j in axes}] + [j % a.ndim for j in axes]
+        last = normalize_axis_tuple(tuple(axes), a.ndim)
+        order = [k for k in range(a.ndim) if k not in last] + [*last]
         a = np.transpose(a, order)
     shape = a.shape[b.ndim :]
     if a.size != int(np.prod(shape)) ** 2:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
+from ...base.current_recording import current_recorder
 from ...errors import UnsupportedFunction
 from ...ir.instruction import FLOAT64, Operand, SupportsRecording, is_tracked
+from ...ops import Elementwise
 from ...ops.arrays.indexing import ARGSORT, GATHER, SEARCHSORTED
+from ...ops.elementwise.arithmetic import CONVERT
 from ..elementwise import as_mask
 from ..indexing import in_range
 from ..joining import as_value
@@ -21,7 +26,7 @@ def argsort(a: Operand, axis: int | None = -1, kind: object = None, order: objec
     _check_options(kind, order, stable)
     if axis is None or a.ndim == 0:
         a, axis = np.reshape(a, (-1,)), 0
-    (axis,) = axes_of(axis, a.ndim)
+    axis = normalize_axis_index(axis, a.ndim)
     return ARGSORT(a, axis=axis)
 
 
@@ -37,18 +42,24 @@ def sort(a: Operand, axis: int | None = -1, kind: object = None, order: object =
     _check_options(kind, order, stable)
     if axis is None:
         a, axis = np.reshape(a, (-1,)), 0
-    (axis,) = axes_of(axis, a.ndim)
+    axis = normalize_axis_index(axis, a.ndim)
     return _gathered_along(a, ARGSORT(a, axis=axis), axis)
 
 
 def take_along_axis(arr: Operand, indices: Operand, axis: int | None = -1) -> Operand:
     if axis is None:
         arr, axis = np.reshape(arr, (-1,)), 0
-    (axis,) = axes_of(axis, np.ndim(arr))
+    axis = normalize_axis_index(axis, np.ndim(arr))
+    require_same_axes(arr, indices)
     if is_tracked(indices):
         return _gathered_along(arr, in_range(indices, np.shape(arr)[axis], axis), axis)
     places = np.take_along_axis(np.arange(arr.size).reshape(arr.shape), indices, axis)
     return GATHER(arr, places)
+
+
+def require_same_axes(arr: Operand, indices: Operand) -> None:
+    if np.ndim(indices) != np.ndim(arr):
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
 
 
 def _gathered_along(arr: Operand, indices: Operand, axis: int) -> Operand:
@@ -91,7 +102,7 @@ def median(a: Operand, axis: Axis = None, keepdims: bool = False, overwrite_inpu
 def take(a: Operand, indices: Operand, axis: int | None = None) -> Operand:
     if axis is None:
         return np.reshape(a, (-1,))[indices]
-    taken = a[(slice(None),) * (axis % a.ndim) + (indices,)]
+    taken = a[(slice(None),) * normalize_axis_index(axis, a.ndim) + (indices,)]
     return copy(taken) if isinstance(indices, (int, np.integer)) else taken
 
 
@@ -110,15 +121,55 @@ def argwhere(a: Operand) -> Operand:
 
 
 def piecewise(x: Operand, condlist: Operand, funclist: Operand, *args: Operand, **kwargs: Operand) -> Operand:
-    x = as_value(x)
-    conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
-    choices = list(funclist)
-    values: list[Operand] = [f(x, *args, **kwargs) if callable(f) else f for f in choices]
-    default: Operand = values[len(conditions)] if len(values) > len(conditions) else 0
-    result = _in_dtype_of(x, default)
-    for condition, value in zip(conditions, values):
-        result = np.where(condition, _in_dtype_of(x, value), result)
+    """NumPy's: each function gets the entries where its condition holds, or all if it acts on each alone."""
+    x, recorder = as_value(x), current_recorder()
+    if not is_tracked(x):
+        x = recorder.tracked_constant(np.asarray(x))
+    conditions, choices = _conditions_of(x, condlist), list(funclist)
+    if len(choices) == len(conditions) + 1:
+        conditions.append(np.logical_not(reduce(np.logical_or, conditions)))
+    elif len(choices) != len(conditions):
+        n = len(conditions)
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
+    result = np.zeros_like(x)
+    for condition, choice in zip(conditions, choices):
+        start = len(recorder.instructions)
+        value = as_value(choice(x, *args, **kwargs) if callable(choice) else choice)
+        if value.ndim == 0 or (is_tracked(value) and _is_entrywise(recorder, start, x)):
+            result = np.where(np.reshape(condition, condition.shape + (1,) * (x.ndim - condition.ndim)), _in_dtype_of(x, value), result)
+        elif np.any(condition):
+            result[condition] = choice(x[condition], *args, **kwargs) if callable(choice) else value
     return result
+
+
+def _conditions_of(x: Operand, condlist: Operand) -> list[Operand]:
+    """Masks on the first axes of x: one of each item, or the only one, by NumPy's rule."""
+    items = list(condlist) if isinstance(condlist, (list, tuple)) or np.ndim(condlist) else []
+    several = items and (x.ndim == 0 or isinstance(items[0], (list, tuple)) or np.ndim(items[0]) > 0)
+    masks = [as_mask(as_value(c)) for c in (items if several else [condlist])]
+    for mask in masks:
+        if mask.shape != x.shape[: mask.ndim]:
+            raise IndexError(f"boolean index did not match indexed array: a condition has shape {mask.shape}, the array {x.shape}")
+    return masks
+
+
+def _is_entrywise(recorder: Operand, start: int, x: Operand) -> bool:
+    """Whether each entry of what was recorded from start on depends on that entry of x alone."""
+    if x.ndim == 0:
+        return True
+    x = x if x._recorder is recorder else recorder.capture(x)
+    dependent = {x._id}
+    for k in range(start, len(recorder.instructions)):
+        instruction = recorder.instructions[k]
+        if dependent.isdisjoint(instruction.inputs):
+            continue
+        others = [recorder.instructions[i].type.shape for i in instruction.inputs if i not in dependent]
+        if not isinstance(instruction.op, Elementwise) and instruction.op is not CONVERT:
+            return False
+        if instruction.type.shape != x.shape or any(others):
+            return False
+        dependent.add(k)
+    return True
 
 
 def _in_dtype_of(x: Operand, value: Operand) -> Operand:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ...ir.instruction import Operand, is_tracked
 from ...ops.arrays.shape import reshape
 from ..creating import arrays
 from ..joining import as_value, stack
-from ..reducing import axes_of
 from .numpys_own import method_code
 
 
@@ -39,7 +39,7 @@ def _objects(value: Operand) -> Operand:
 
 def apply_along_axis(func1d: Callable[..., Operand], axis: int, arr: Operand, *args: Operand, **kwargs: Operand) -> Operand:
     arr = as_value(arr)
-    (axis,) = axes_of(axis, np.ndim(arr))
+    axis = normalize_axis_index(axis, np.ndim(arr))
     lines = np.moveaxis(arr, axis, -1)
     outer = np.shape(lines)[:-1]
     if 0 in outer:

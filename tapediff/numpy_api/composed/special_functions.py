@@ -133,9 +133,16 @@ def agm(a: Operand, b: Operand) -> Operand:
     return SELECT(a * b < 0.0, np.nan, SELECT(EQUAL(a * b, 0.0), 0.0, mean))
 
 
+def _powm1(x: Operand, y: Operand) -> Operand:
+    """x**y - 1, also for negative x and integer y."""
+    is_positive = x > 0.0
+    small = np.expm1(y * np.log(SELECT(is_positive, x, 1.0)))
+    return SELECT(is_positive, small, np.power(SELECT(is_positive, 1.0, x), y) - 1.0)
+
+
 COMPOSITIONS: dict[str, Callable[..., Operand]] = {
     "loggamma": loggamma, "gammasgn": gammasgn, "exprel": exprel, "huber": huber, "pseudo_huber": pseudo_huber,
-    "cosm1": lambda x: -2.0 * SQUARE(np.sin(0.5 * x)), "powm1": lambda x, y: np.expm1(y * np.log(x)),
+    "cosm1": lambda x: -2.0 * SQUARE(np.sin(0.5 * x)), "powm1": _powm1,
     "gdtr": lambda a, b, x: _inside(GAMMAINC(b, a * x), x >= 0.0), "gdtrc": lambda a, b, x: _inside(GAMMAINCC(b, a * x), x >= 0.0),
     "gdtrix": lambda a, b, p: GAMMAINCINV(b, p) / a,
     "chdtr": lambda v, x: GAMMAINC(0.5 * v, 0.5 * x), "chdtrc": lambda v, x: GAMMAINCC(0.5 * v, 0.5 * x),

@@ -2,46 +2,74 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import DTypeLike
 
 from ...ir.instruction import Operand
 from ...ops.arrays.indexing import SCATTER_ADD
+from ..elementwise import as_mask
 from ..joining import as_value
 from ..kinds import Axis, converted
-from ..reducing import axes_of, reduced_axes
+from ..reducing import reduced_axes
 from ..shaping import copy
 
 # Operands are combined in pairs, in log2(n) operations on arrays.
 ASSOCIATIVE = (
     np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot, np.logical_and, np.logical_or,
-    np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor,
+    np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd, np.lcm,
 )  # fmt: skip
+_LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
 
 
 def reduce(
     ufunc: np.ufunc, array: Operand, axis: Axis = 0, dtype: DTypeLike | None = None, keepdims: bool = False, initial: Operand = None,
     where: Operand = True,
 ) -> Operand:  # fmt: skip
-    array = converted(as_value(array), dtype)
+    array = _operand(ufunc, array, dtype)
     axes = reduced_axes(axis, array.ndim)
     if len(axes) > 1 and ufunc not in ASSOCIATIVE:
         raise ValueError(f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified")
-    array = _only(ufunc, array, where, initial)
+    in_order = ufunc not in ASSOCIATIVE and (initial is not None or where is not True)
+    array = array if in_order else _only(ufunc, array, where, initial)
     kept = [k for k in range(array.ndim) if k not in axes]
     shape = tuple(array.shape[k] for k in kept)
-    lines = np.reshape(np.transpose(array, (*axes, *kept)), (-1, *shape)) if axes else array[None]
+    count = math.prod(array.shape[k] for k in axes)
+    as_lines = lambda a: np.reshape(np.transpose(a, (*axes, *kept)), (count, *shape))  # noqa: E731 -- of the array and its masks
+    lines = as_lines(array)
+    if in_order:
+        masks = None if where is True else as_lines(np.broadcast_to(as_value(where), array.shape))
+        result = _one_after_the_other(ufunc, lines, initial, masks)
+        return np.expand_dims(result, axes) if keepdims and axes else result
     if lines.shape[0] == 0 and initial is None and ufunc.identity is None:
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
     if lines.shape[0] == 0:
         result = array._recorder.tracked_constant(np.full(shape, ufunc.identity if initial is None else initial, array.dtype))
     else:
-        result = _folded(ufunc, lines)
+        result = np.abs(copy(lines[0])) if ufunc == np.hypot and count == 1 else _folded(ufunc, lines)
         result = result if initial is None else ufunc(initial, result)
     return np.expand_dims(result, axes) if keepdims and axes else result
+
+
+def _operand(ufunc: np.ufunc, array: Operand, dtype: DTypeLike | None) -> Operand:
+    array = converted(as_value(array), dtype)
+    return as_mask(array) if ufunc in _LOGICAL else array
+
+
+def _one_after_the_other(ufunc: np.ufunc, lines: Operand, initial: Operand, masks: Operand) -> Operand:
+    """As NumPy, which begins with the initial value and leaves out entries where the mask does not hold."""
+    if initial is None:
+        raise ValueError(f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a where mask one has to specify "
+                         "'initial'")  # fmt: skip
+    total = np.broadcast_to(as_value(initial), lines.shape[1:])
+    for k in range(lines.shape[0]):
+        following = ufunc(total, lines[k])
+        total = following if masks is None else np.where(masks[k], following, total)
+    return total
 
 
 def _only(ufunc: np.ufunc, array: Operand, where: Operand, initial: Operand) -> Operand:
@@ -72,10 +100,10 @@ def _folded(ufunc: np.ufunc, lines: Operand) -> Operand:
 
 
 def accumulate(ufunc: np.ufunc, array: Operand, axis: int = 0, dtype: DTypeLike | None = None) -> Operand:
-    array = converted(as_value(array), dtype)
+    array = _operand(ufunc, array, dtype)
     if array.ndim == 0:
         raise TypeError("cannot accumulate on a scalar")
-    (axis,) = axes_of(operator.index(axis), array.ndim)
+    axis = normalize_axis_index(axis, array.ndim)
     lines = np.moveaxis(array, axis, 0)
     if ufunc in ASSOCIATIVE:
         step = 1
@@ -92,8 +120,8 @@ def accumulate(ufunc: np.ufunc, array: Operand, axis: int = 0, dtype: DTypeLike 
 
 def reduceat(ufunc: np.ufunc, array: Operand, indices: Operand, axis: int = 0, dtype: DTypeLike | None = None) -> Operand:
     """Reduce the segments that begin at the indices; a segment is one entry if the next index is not larger."""
-    array = converted(as_value(array), dtype)
-    (axis,) = axes_of(operator.index(axis), array.ndim)
+    array = _operand(ufunc, array, dtype)
+    axis = normalize_axis_index(axis, array.ndim)
     lines, extent = np.moveaxis(array, axis, 0), array.shape[axis]
     starts = np.asarray([operator.index(k) for k in indices], np.int64)
     for start in starts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...base.current_recording import failure_may_be_caught
 from ...ir.instruction import FLOAT64, Operand
@@ -167,14 +168,14 @@ def norm(x: Operand, ord: float | str | None = None, axis: Operand = None, keepd
         return ROOT(np.sum(np.square(x), axis=axes, keepdims=keepdims))
     if ord in (1, -1, np.inf, -np.inf):
         # The order of the two axes tells which one counts the rows.
-        rows, columns = axes if axis is None else (k % x.ndim for k in axis)
+        rows, columns = axes if axis is None else normalize_axis_tuple(axis, x.ndim)
         summed, kept = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = np.sum(np.absolute(x), axis=summed, keepdims=True)
         first = None if x.shape[kept] else 0.0
         result = amax(sums, kept, True, first) if ord > 0 else np.min(sums, axis=kept, keepdims=True)
         return result if keepdims else np.squeeze(result, axis=axes)
     if ord in (2, -2, "nuc"):
-        rows, columns = axes if axis is None else (k % x.ndim for k in axis)
+        rows, columns = axes if axis is None else normalize_axis_tuple(axis, x.ndim)
         kept = [k for k in range(x.ndim) if k not in (rows, columns)]
         values = np.linalg.svdvals(np.transpose(x, (*kept, rows, columns)))
         if ord == 2 and values.shape[-1] == 0:

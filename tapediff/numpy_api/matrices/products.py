@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...ir.instruction import Operand, is_tracked
 from ...ops.arrays.shape import reshape
@@ -69,17 +70,23 @@ def vecdot(x: Operand, y: Operand, axis: int = -1) -> Operand:
     x, y = as_value_or_tracked(x), as_value_or_tracked(y)
     if axis != -1:
         x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
+    if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"vecdot: vectors of shapes {x.shape} and {y.shape} do not have the same length")
     products = x * y
     return np.any(products, axis=-1) if products.dtype == np.bool_ else np.sum(products, axis=-1)
 
 
 def matvec(x: Operand, y: Operand) -> Operand:
     x, y = as_value_or_tracked(x), as_value_or_tracked(y)
+    if np.ndim(x) < 2:
+        raise ValueError(f"matvec: input operand 0 has shape {np.shape(x)}, which is no matrix")
     return matmul(x, y) if np.ndim(y) == 1 else matmul(x, y[..., None])[..., 0]
 
 
 def vecmat(x: Operand, y: Operand) -> Operand:
     x, y = as_value_or_tracked(x), as_value_or_tracked(y)
+    if np.ndim(y) < 2:
+        raise ValueError(f"vecmat: input operand 1 has shape {np.shape(y)}, which is no matrix")
     return matmul(x, y) if np.ndim(x) == 1 else matmul(x[..., None, :], y)[..., 0, :]
 
 
@@ -88,8 +95,10 @@ def tensordot(a: Operand, b: Operand, axes: Operand = 2) -> Operand:
     if isinstance(axes, int):
         a_axes, b_axes = list(range(a_ndim - axes, a_ndim)), list(range(axes))
     else:
-        a_axes, b_axes = ([k] if isinstance(k, int) else list(k) for k in axes)
-    a_axes, b_axes = [k % a_ndim for k in a_axes], [k % b_ndim for k in b_axes]
+        a_axes, b_axes = axes
+    a_axes, b_axes = list(normalize_axis_tuple(a_axes, a_ndim)), list(normalize_axis_tuple(b_axes, b_ndim))
+    if [np.shape(a)[k] for k in a_axes] != [np.shape(b)[k] for k in b_axes]:
+        raise ValueError("shape-mismatch for sum")
     a_free = [k for k in range(a_ndim) if k not in a_axes]
     b_free = [k for k in range(b_ndim) if k not in b_axes]
     if not a_free and not b_free:  # keeps vectors, so that the product of a vector with itself is recognised

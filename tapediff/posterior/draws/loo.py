@@ -74,6 +74,7 @@ class Loo:
 
 def loo(posterior: NamedDensity, draws: Draws, name: str | None, r_eff: float | None) -> Loo:
     """Estimate elpd from the log likelihood of each observation at each draw."""
+    sizes = diagnostics.mean_size(flat(posterior, draws)[1])
     found = draws.groups.get("log_likelihood") or log_likelihood(posterior, draws)
     if name is not None and name not in found:
         raise PosteriorError(f"there is no log likelihood of {name!r}", got=set(found), fix="name= one of these")
@@ -85,7 +86,6 @@ def loo(posterior: NamedDensity, draws: Draws, name: str | None, r_eff: float | 
     if wrong or not rows:
         what = "log likelihoods have to be finite at every draw"
         raise PosteriorError(what, got=wrong or "no observations", fix="look at post.log_likelihood(draws); leave out what is not observed")
-    sizes = diagnostics.mean_size(flat(posterior, draws)[1])
     if r_eff is None:
         r_eff = float(np.mean(sizes[np.isfinite(sizes)]) / len(values)) if lead[0] > 1 else 1.0
     weights, k = smoothed_weights(-values, r_eff)

@@ -242,6 +242,11 @@ def _wait_for_restorations() -> None:
         time.sleep(1e-5)
 
 
+def imported() -> int:
+    """How many of the other libraries' modules with replacements are imported."""
+    return len(sys.modules.keys() & (scipy_methods.MODULES | scipy_functions.MODULES))
+
+
 def _put_others(replaced: bool) -> None:
     scipy_methods.put(replaced)
     scipy_functions.put(replaced)

@@ -31,6 +31,8 @@ Functions = dict[str, Callable[..., Operand]]
 
 _NAMES = {"linalg": alternatives.LINALG, "special": alternatives.SPECIAL, **alternatives.SCIPY}
 
+MODULES = frozenset(f"scipy.{short}" for short in _NAMES)
+
 
 class _Replacement(Replacement):
     """Pickles as the function that it replaces, which its name does not find."""

@@ -16,6 +16,8 @@ from typing import NoReturn
 import numpy as np
 
 from ...base.current_recording import current_recorder
+from ...base.source_location import user_site
+from ...errors import UnsupportedFunction
 from ...ir.instruction import Operand
 from ...numpy_api.complex_numbers import scipy_fft
 from ...numpy_api.creating import holds_tracked
@@ -43,8 +45,11 @@ def _by_distribution(original: Original, scipys: object, args: Sequence[Operand]
     kind = type(scipys)
     name = getattr(scipys, "name", None) or kind.__name__.removesuffix("_gen").removesuffix("_frozen")
     stats = _module("stats")
-    if not kind.__module__.startswith("scipy.stats.") or name not in stats.__all__:
+    if not kind.__module__.startswith("scipy.stats."):
         return original(scipys, *args, **named)
+    if name not in stats.__all__:
+        raise UnsupportedFunction(f"scipy.stats.{name} of tracked values is not supported", at=user_site(),
+                                  fix="write its log density with NumPy; tapediff.stats has " + ", ".join(stats.__all__))  # fmt: skip
     if original.__name__ == "__call__":
         return stats.multivariate.Frozen(getattr(stats, name), args, named)
     if kind.__name__ == "multivariate_normal_frozen":
@@ -136,6 +141,7 @@ _METHODS: dict[str, tuple[Answer, dict[str, tuple[str, ...]]]] = {
 }  # fmt: skip
 
 
+MODULES = frozenset(_METHODS)
 _OWNERS = [(module, name) for module, (_, classes) in _METHODS.items() for name in classes]
 
 

@@ -126,6 +126,9 @@ def test_log_likelihoods_come_from_generated_quantities_and_from_arrays_too():
         (lambda d: td.Posterior.compare({"a": model(Y).loo(d), "b": model(Y[1:]).loo(d)}), "of other observations(?s:.*)got: (a|b)"),
         (lambda d: td.Posterior.compare({}), "no models to compare"),
         (lambda d: model(Y).loo({"mu": np.zeros(1)}, r_eff=1.0), "at least 4 draws"),
+        (lambda d: model(Y).loo({"mu": np.zeros((4, 0))}), "at least 4 draws"),
+        (lambda d: model(Y, generated=lambda mu: {"x": mu}).generate(None), "draws are a dict of arrays"),
+        (lambda d: model(Y, generated=lambda mu: {"x": mu}).generate(d["mu"]), "draws are a dict of arrays"),
     ],
 )
 def test_what_cannot_be_estimated_is_told(call, told):

@@ -1,5 +1,9 @@
 """scipy.stats' own methods inside a recording: those of td.stats for tracked arguments, SciPy's for all others, and SciPy's afterwards."""
 
+import ast
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -52,3 +56,43 @@ def test_distributions_of_the_users_and_those_that_are_not_here_are_refused():
     for distribution in (Own(name="norm"), scipy.stats.maxwell):
         with pytest.raises(td.TrackedValueEscaped):
             td.record(distribution.logpdf, X)
+
+
+IMPORTED_WHILE_RECORDING = """
+import sys
+import numpy as np
+import scipy
+import tapediff as td
+
+def root(x):
+    from scipy.optimize import brentq
+    return brentq(lambda t: t**3 - x[0], 0.0, 9.0)
+
+x = np.array([8.0, 2.0, 3.0])
+late = ["scipy.integrate", "scipy.optimize", "scipy.stats", "scipy.interpolate", "scipy.fft", "scipy.sparse"]
+assert not set(late) & set(sys.modules), set(late) & set(sys.modules)
+gradients = [td.gradient(f, x) for f in (
+    lambda x: scipy.fft.fft(x)[0].real,
+    lambda x: np.sum(scipy.sparse.eye_array(3) @ x),
+    root,
+    lambda x: scipy.interpolate.CubicSpline([0.0, 1.0, 2.0], x)(1.0),
+    lambda x: scipy.integrate.trapezoid(x),
+    lambda x: scipy.stats.norm.logpdf(x[0]),
+)]
+print(np.round(gradients, 6).tolist())
+"""
+
+
+def test_modules_of_scipy_may_be_imported_while_recording():
+    found = subprocess.run([sys.executable, "-c", IMPORTED_WHILE_RECORDING], capture_output=True, text=True, check=False)
+    expected = [[1, 1, 1], [1, 1, 1], [0.083333, 0, 0], [0, 1, 0], [0.5, 1, 0.5], [-8, 0, 0]]
+    assert found.returncode == 0, found.stderr
+    np.testing.assert_allclose(ast.literal_eval(found.stdout), expected, atol=1e-6)  # as printed
+
+
+@pytest.mark.parametrize("made", [lambda p: scipy.stats.rayleigh(p), lambda p: scipy.stats.genextreme(0.1, loc=p)])
+def test_distributions_that_are_not_there_are_refused_by_name(made):
+    for method in ("logpdf", "cdf", "ppf"):
+        with pytest.raises(td.UnsupportedFunction, match=f"scipy.stats.{made(0.5).dist.name} of tracked values is not supported"):
+            td.gradient(lambda p, method=method: getattr(made(p), method)(0.3), 0.5)
+    assert made(0.5).cdf(1.0) > 0.0
