@@ -17,6 +17,8 @@ PROGRAMS = {
     "rows": lambda x: np.sum(np.piecewise(np.outer(x, x), [x < 0], [np.square, np.sin]) * np.arange(9).reshape(3, 3)),
     "of all entries": lambda x: np.sum(np.piecewise(x, [x < 0, x >= 0], [lambda t: t - np.mean(t), lambda t: t**2 / np.sum(t)])),
     "a branch on all entries": lambda x: np.sum(np.piecewise(x, [x < 0], [lambda t: t if np.max(t) > -0.3 else t**2, np.sin])),
+    "their number alone": lambda x: np.sum(np.piecewise(x, [x < 0], [lambda t: 1.0 * len(t), np.sin]) * np.arange(3)),
+    "multiples of their number": lambda x: np.sum(np.piecewise(x, [x < 0], [lambda t, s: s * t.size * t, lambda t, s: t], 2.0)),
     "positions": lambda x: np.sum(np.piecewise(x, [x < 0], [lambda t: np.arange(len(t)) * 2.0, lambda t: np.cumsum(t)])),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 import numpy as np
@@ -135,7 +136,8 @@ def piecewise(x: Operand, condlist: Operand, funclist: Operand, *args: Operand, 
     for condition, choice in zip(conditions, choices):
         start = len(recorder.instructions)
         value = as_value(choice(x, *args, **kwargs) if callable(choice) else choice)
-        if value.ndim == 0 or (is_tracked(value) and _is_entrywise(recorder, start, x)):
+        is_whole = value.ndim == 0 or (is_tracked(value) and _is_entrywise(recorder, start, x))
+        if is_whole and (not callable(choice) or _is_of_any_length(choice, args, kwargs, x, value)):
             result = np.where(np.reshape(condition, condition.shape + (1,) * (x.ndim - condition.ndim)), _in_dtype_of(x, value), result)
         elif np.any(condition):
             result[condition] = choice(x[condition], *args, **kwargs) if callable(choice) else value
@@ -170,6 +172,17 @@ def _is_entrywise(recorder: Operand, start: int, x: Operand) -> bool:
             return False
         dependent.add(k)
     return True
+
+
+def _is_of_any_length(
+    choice: Callable[..., Operand], args: Sequence[Operand], named: Mapping[str, Operand], x: Operand, value: Operand
+) -> bool:
+    """Whether a function gives the same for an entry alone as among all: it might compute with their number."""
+    if x.ndim == 0 or x.size < 2:
+        return True
+    largest = int(np.argmax(np.abs(x._value)))
+    alone, among = (getattr(v, "_value", v) for v in (as_value(choice(np.ravel(x)[largest : largest + 1], *args, **named)), value))
+    return np.size(alone) == 1 and np.array_equal(np.ravel(alone), np.ravel(among)[[largest if value.ndim else 0]], equal_nan=True)
 
 
 def _in_dtype_of(x: Operand, value: Operand) -> Operand:
