@@ -359,7 +359,7 @@ def scipy_logpdf(x):
 
 
 @pytest.mark.parametrize(("f", "spelling"), [
-    (scipy_logpdf, "use tapediff.stats, which has"),
+    (scipy_logpdf, "write its log density with NumPy; tapediff.stats has"),
 ])  # fmt: skip
 def test_scipy_functions_that_convert_their_argument_raise_and_name_the_spelling_that_works(f, spelling):
     """The error is raised inside SciPy but names the user's line."""

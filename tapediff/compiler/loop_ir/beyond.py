@@ -203,9 +203,13 @@ def _called(name: str, given: list[Known]) -> Known:
         return _combined(ast.Add, _combined(ast.Mult, given[0], given[1]), given[2])
     values = [known for known in given if isinstance(known, Beyond)]
     if name in PYTHON_FUNCTIONS and len(values) == len(given):
-        with np.errstate(all="ignore"):
-            return Beyond(NO_ENDS.union(*(known.ends for known in values)), PYTHON_FUNCTIONS[name](*(known.value for known in values)))
+        return Beyond(NO_ENDS.union(*(known.ends for known in values)), _applied(name, [known.value for known in values]))
     return None
+
+
+@np.errstate(all="ignore")
+def _applied(name: str, values: list[Operand]) -> Operand:
+    return PYTHON_FUNCTIONS[name](*values)
 
 
 def _number(value: Operand) -> Operand:

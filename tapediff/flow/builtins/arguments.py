@@ -7,7 +7,6 @@ from collections.abc import Callable
 from types import BuiltinMethodType, FunctionType, ModuleType
 
 from ...base.source_location import is_library_file
-from ...recording.arrays.tracked import TrackedArray
 from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
@@ -16,7 +15,12 @@ from ..containers.entries import is_conditional
 from ..containers.generators import Generator
 from ..containers.items import iterated, spread
 from ..containers.lengths import by_length
-from ..containers.sequences import CONSTANTS as CONSTANTS, SEQUENCES as SEQUENCES, is_of_interest as is_of_interest
+from ..containers.sequences import (
+    CONSTANTS as CONSTANTS,
+    INDEXED as INDEXED,
+    SEQUENCES as SEQUENCES,
+    is_of_interest as is_of_interest,
+)
 from ..containers.views import View
 from ..state.values import Lazy, Maybe, has_maybes, state
 from ..translate import is_translated
@@ -57,7 +61,7 @@ _ITERATORS = (map, filter, zip, enumerate, reversed, type({}.keys()), type({}.va
 
 def is_collection(items: Object) -> bool:
     """True for iterables whose entries may be data: sequences, arrays, views and their iterators."""
-    return isinstance(items, (*SEQUENCES, TrackedArray, *_ITERATORS)) or is_special(items)
+    return isinstance(items, (*INDEXED, *_ITERATORS)) or is_special(items)
 
 
 def gathered(items: Object) -> Object:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ...recording.arrays.tracked import TrackedArray
 from .. import in_python
 from ..anything import Object
 from ..blocks.blocks import returned
@@ -24,7 +23,7 @@ from ..state.completions import Return, replaced
 from ..state.fork import exclude, where_ends
 from ..state.joins import maybe
 from ..state.values import Choice, Lazy, all_of
-from .arguments import NATIVE, SEQUENCES, gathered, is_callable_of_users, is_lazy, is_of_interest, is_special
+from .arguments import INDEXED, NATIVE, SEQUENCES, gathered, is_callable_of_users, is_lazy, is_of_interest, is_special
 
 
 def is_ownable(items: Object) -> bool:
@@ -41,7 +40,7 @@ def are_owned(*args: Object, **_: Object) -> bool:
 
 def are_sources(f: Object, items: Object) -> bool:
     """True if the iterable is ownable or a sequence."""
-    return isinstance(items, (*SEQUENCES, TrackedArray, range)) or is_ownable(items)
+    return isinstance(items, INDEXED) or is_ownable(items)
 
 
 def holds_owned(items: Object) -> bool:
@@ -84,11 +83,11 @@ def islice_(items: Object, /, *limits: Object) -> Object:
 
 def accumulates(items: Object, func: Object = None, **_: Object) -> bool:
     """True for iterables with data-dependent entries or sums."""
-    return is_ownable(items) or (isinstance(items, (*SEQUENCES, TrackedArray)) and (func is not None or is_of_interest(items)))
+    return is_ownable(items) or (isinstance(items, INDEXED) and (func is not None or is_of_interest(items)))
 
 
 def groupby_(items: Object, key: Object = None) -> Object:
-    if not (isinstance(items, (*SEQUENCES, TrackedArray)) or is_lazy(items)) or type(items) is Cursor:
+    if not (isinstance(items, INDEXED) or is_lazy(items)) or type(items) is Cursor:
         return NATIVE
     entries = gathered(items)
     if is_conditional(entries) or not (is_of_interest(entries) or is_callable_of_users(key)):

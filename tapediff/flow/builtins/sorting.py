@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
@@ -21,8 +20,8 @@ from ..state.joins import maybe
 from ..state.tables.columns import Table, is_real, stacked, table_of
 from ..state.values import both, either, entries_of, is_data, negated, parts, state
 from .arguments import (
+    INDEXED,
     NATIVE,
-    SEQUENCES,
     gathered,
     in_any_order,
     is_callable_of_users,
@@ -142,7 +141,7 @@ def on_sorted(run: Callable[..., Object]) -> Callable[..., Object]:
 
     @functools.wraps(run)
     def program(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
-        if not isinstance(a, (*SEQUENCES, TrackedArray, np.ndarray)) or not (is_of_interest(x) or is_of_interest(a)):
+        if not isinstance(a, INDEXED) or not (is_of_interest(x) or is_of_interest(a)):
             return NATIVE
         if type(lo) is not int or lo < 0 or not (hi is None or type(hi) is int) :
             return NATIVE
@@ -155,7 +154,7 @@ def on_sorted(run: Callable[..., Object]) -> Callable[..., Object]:
 
 def has_extremes(count: Object, items: Object, **_: Object) -> bool:
     """True for a known count of possibly data-dependent entries."""
-    return type(count) is int and (isinstance(items, (*SEQUENCES, TrackedArray)) or is_lazy(items))
+    return type(count) is int and (isinstance(items, INDEXED) or is_lazy(items))
 
 
 def insert_(holder: Object, position: Object, value: Object) -> Object:

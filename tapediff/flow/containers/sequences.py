@@ -21,6 +21,7 @@ from .lengths import packed
 
 Compare = Callable[[str, Object, Object], Object]
 SEQUENCES = (list, tuple, deque)
+INDEXED = (*SEQUENCES, TrackedArray, np.ndarray, range)
 CONSTANTS = {int, float, bool, str, bytes, type(None), np.float64, np.int64, np.bool_}
 
 
