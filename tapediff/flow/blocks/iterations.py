@@ -355,9 +355,10 @@ class Loop:
     def _limit_ints(self) -> None:
         """End the loop where an int that grows by a factor is large."""
         for key, k in self.limited:
-            leaves = self.changed[key].form.leaves(self.changed[key].place.get())
+            form, place = self.changed[key].form, self.changed[key].place
+            leaves = None if form is None else form.leaves(place.get())
             if leaves is not None:
-                end_loop("large", abs(leaves[k]) >= LARGEST_CARRIED, Reason(*TOO_LARGE, site=user_site()))
+                end_loop("large", truth(np.any(abs(leaves[k]) >= LARGEST_CARRIED)), Reason(*TOO_LARGE, site=user_site()))
 
     def _begin(self, recorder: Recorder, journal: Journal, arrays: list[tuple[Object, Object]]) -> Iterator[Object]:
         """Put the start values into all places. Yields the objects created for this."""
@@ -437,6 +438,7 @@ class Loop:
             # It passes on the previous value of another place.
             raise unread.read()
         one.form = wider_at(one.place, one.form, value) if one.is_read else one.form.wider(value)
+        self.limited = {(key, k) for key, k in self.limited if key != one.place.key}
         self._check_objects(one)
 
     def _check_objects(self, one: Changed) -> None:

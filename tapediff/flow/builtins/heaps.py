@@ -13,7 +13,7 @@ from ..containers.entries import length, put as put_entries
 from ..containers.lengths import packed
 from ..operations.dunder import compared
 from ..state.fork import exclude, select
-from ..state.numbers.bounds import below, note_bounds
+from ..state.numbers.bounds import below, greater, note_bounds
 from ..state.numbers.python_numbers import Kind, note_kind
 from ..state.tables.columns import Table, by_position, listed, table_of
 from ..state.values import both, is_data, negated, parted
@@ -99,7 +99,7 @@ def _push(heap: Heap) -> None:
 
 def _pop(heap: Heap) -> Object:
     exclude(truth(heap.count == 0), lambda: IndexError("index out of range"))
-    heap.count = heap.inner(np.maximum(heap.count - 1, 0))
+    heap.count = greater(heap.count - 1, 0)
     least, last = heap.at(0), heap.at(heap.count)
     heap.sink(last)
     return heap.value(least)
