@@ -268,6 +268,7 @@ class Loop:
         finally:
             state.journals.pop()
             state.path, state.facts, state.is_in_loop = saved
+            state.in_iterations += len(recorder.instructions)
             self.outer = recorder.captured
         if written is None:
             self._note_read(read)

@@ -176,8 +176,9 @@ def _code(body: Object) -> Object:
 
 
 def _recorded() -> int:
+    """The number of instructions recorded, those of iterations of loops among them."""
     recorder = current_recorder()
-    return 0 if recorder is None else len(recorder.instructions)
+    return 0 if recorder is None else len(recorder.instructions) + state.in_iterations
 
 
 def _over(steps: Iterator[Object], count: int, loop: LoopEnds, body: Callable[[Object], Completion], is_shared: bool) -> bool:

@@ -277,6 +277,7 @@ class State(threading.local):
         outer_cells: ids of cells that outlive a call.
         lengthy: code of loops' blocks that cannot be one instruction.
         loops: by a loop's line, code and number of variables, what its recordings have found.
+        in_iterations: the number of instructions recorded of iterations of loops.
         young: ids of objects that the latest iteration of a loop created.
         room: maximum length of a growing list in a rolled loop.
         ended: conditions that end a rolled loop: a full list, a large int, or an unjoinable iteration.
@@ -326,6 +327,7 @@ class State(threading.local):
         self.room = FIRST_ROOM
         self.young = Young()
         self.loops: dict[Object, Object] = {}
+        self.in_iterations = 0
         self.ended: dict[str, Object] = {"full": False, "large": False, "unjoinable": False, "reasons": {}}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Object], Object] = lambda f: f
