@@ -378,7 +378,7 @@ def arity(name):
     three = ("fma", "select", "select_by_jump", "betainc", "betaincc", "betaincinv", "betainccinv", "hyp1f1", "hyperu", "random_bits", "random_unit",
              "zero_where_discarded")  # fmt: skip
     two = (
-        *NAMES_OF_TWO, "add", "subtract", "multiply", "divide", "less", "less_equal", "greater", "greater_equal",
+        *NAMES_OF_TWO, "exists", "add", "subtract", "multiply", "divide", "less", "less_equal", "greater", "greater_equal",
         "equal", "not_equal", "beta", "betaln", "binom", "poch", "rel_entr", "kl_div", "gammainc", "gammaincc",
         "gammaincinv", "gammainccinv", "iv", "ive", "jv", "jve", "yv", "kv", "kve", "owens_t", "stdtr", "stdtrit",
         "boxcox", "boxcox1p", "inv_boxcox", "inv_boxcox1p", "ellipkinc", "ellipeinc", "struve", "modstruve", "integer_floor_divide", "integer_mod",
@@ -402,6 +402,7 @@ LOGICAL = {
     "polygamma": lambda f: lambda x: f(2, x),
     "integer_floor_divide": lambda f: lambda x, y: f(whole(x), whole(y)),
     "integer_mod": lambda f: lambda x, y: f(whole(x), whole(y)),
+    "exists": lambda f: lambda x, y: f(whole(x), whole(y)),
     "random_bits": lambda f: lambda x, y, z: f(whole(x), whole(y), whole(z)),
     "random_unit": lambda f: lambda x, y, z: f(whole(x), whole(y), whole(z)),
 }
