@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...ir.instruction import INT_SCALAR, DynamicArrayType, Instruction, ValueType
+from ...ir.instruction import INT_SCALAR, DynamicArrayType, Instruction, ValueType, item_types
 from ...ops.control.calls import GET, LoopForm, loop_items
 from ..llvm.values import KINDS
 from ..loop_ir.program import Invoke, ItemType, Literal
@@ -30,6 +30,7 @@ class CallLowering(StepBuilder):
     places: Places
 
     def get(self, i: Instruction) -> None:
+        assert i.type == item_types(self.tape.instructions[i.inputs[0]])[i.params[0]], "an item is of the type that it was recorded with"
         self.views.append(self.tuples[i.inputs[0]][i.params[0]])
 
     def call_tuple(self, i: Instruction) -> None:

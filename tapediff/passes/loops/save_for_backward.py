@@ -256,10 +256,15 @@ def _made_saving_callee(callee: Callee, plans: Sequence[Plan], stops: bool) -> C
     rewriter = Rewriter(tape)
     loops = {number: params for plan in plans for number, params in plan.same.loops.items()}
     for number, instruction in enumerate(tape.instructions):
+        source = instruction.inputs[0] if instruction.op is GET else None
         if number in loops:
             # The same results, and more after them.
             rewriter.site = instruction.site
             rewriter.number[number] = rewriter.make(LOOP, tuple([rewriter.number[i] for i in instruction.inputs]), loops[number])
+        elif source in loops and instruction.params[0] >= (first := _results(*tape.instructions[source].params)):
+            # Its number of iterations comes after all results.
+            item = instruction.params[0] + _results(*loops[source]) - first
+            rewriter.number[number] = rewriter.make(GET, (rewriter.number[source],), (item,))
         else:
             rewriter.copy(number)
     rewriter.site = None

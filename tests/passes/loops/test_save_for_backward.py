@@ -313,3 +313,32 @@ def test_positions_are_kept_apart_from_floats(f):
         np.testing.assert_allclose(gradient, td.gradient(compiled.tape, at), rtol=1e-11, atol=1e-12)
     differences = [(f(u + 1e-6 * e) - f(u - 1e-6 * e)) / 2e-6 for e in np.eye(3)]
     np.testing.assert_allclose(td.gradient(compiled, u), differences, rtol=1e-6)  # central differences of an exact function
+
+
+def loads_in_a_loop(x):
+    """Stacks and queues whose lengths data decide, in a loop within a long one."""
+    loads, cost = [], 0.0
+    for k in range(400):
+        d = 1.0 + np.sin(2.0 * k)
+        if d > x[0]:
+            if len(loads) < 12:
+                loads.append((d, 1.0 + d * x[1]))
+        else:
+            left = d
+            while left > 0 and loads:
+                load, price = loads.pop()
+                used = min(load, left)
+                cost, left = cost + used * price * price, left - used
+                if load > used:
+                    loads.append((load - used, price))
+    return cost * x[2] / 100
+
+
+def test_the_number_of_iterations_behind_what_an_inner_loop_saves():
+    """Second derivatives add results to the inner loop, before its number of iterations."""
+    x, v = np.array([0.7, 0.9, 1.1]), np.array([0.3, -0.2, 0.5])
+    for target in (td.GuardedTape(loads_in_a_loop), td.record(loads_in_a_loop, x, merge=True)):
+        product = td.hvp(target, x, v)
+        differences = (td.gradient(target, x + 1e-5 * v) - td.gradient(target, x - 1e-5 * v)) / 2e-5
+        np.testing.assert_allclose(product, differences, rtol=1e-5, atol=1e-6)  # central differences
+        hessian_agrees(target, x)
