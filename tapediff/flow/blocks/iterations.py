@@ -205,8 +205,11 @@ class Loop:
             elif type(where) is str:
                 self.ends.setdefault(where, False)
                 place = Entry(self.ends, where)
-            else:
+            elif state.is_in_loop:
                 place = where
+            else:
+                # The same code may run on another list, and the length of this one stay known.
+                continue
             leaves = form.leaves(place.get())
             if leaves is not None and are_of_here(leaves):
                 self.changed[place.key] = Changed(place, form)

@@ -104,7 +104,7 @@ def sort_(holder: list[Object], *, key: Object = None, reverse: Object = False) 
     return None
 
 
-# Heaps and sorted lists, of known moderate length
+# Heaps and sorted lists
 
 # Maximum length searched without guards.
 _MOST_SEARCHED = 128
@@ -143,7 +143,7 @@ def on_sorted(run: Callable[..., Object]) -> Callable[..., Object]:
     def program(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
         if not isinstance(a, INDEXED) or not (is_of_interest(x) or is_of_interest(a)):
             return NATIVE
-        if type(lo) is not int or lo < 0 or not (hi is None or type(hi) is int) :
+        if type(lo) is not int or lo < 0 or not (hi is None or type(hi) is int):
             return NATIVE
         if is_branched(a, _MOST_SEARCHED):
             return by_length(a, lambda plain: call(run, plain, x, lo, hi, key=key))
