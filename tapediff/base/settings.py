@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from .records import dataclass
 from .source_location import user_site
 
 if TYPE_CHECKING:

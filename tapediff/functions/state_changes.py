@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from inspect import getattr_static
 from types import CodeType, FunctionType, MethodType, ModuleType, NoneType
 from weakref import WeakSet
 
 from ..base.byte_code import has, operands
-from ..base.records import dataclass
 from ..base.source_location import is_library_file
 from ..base.source_text import Definition, NoSource, definition_of
 from .callees.path_messages import warn

@@ -12,12 +12,12 @@ is still what it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from ..base.records import dataclass
 from ..base.source_location import Site
 from ..errors import Outcome, describe
 

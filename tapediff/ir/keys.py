@@ -8,7 +8,6 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from ..base.records import is_frozen
 from ..errors import InvalidGuardValue
 from .instruction import Operand, Outcome, is_tracked
 
@@ -49,7 +48,7 @@ def value_key(value: Operand, at: object = None) -> Hashable:
         return kind, frozenset(value_key(part, at) for part in value)
     if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
         return _array_key(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and is_frozen(kind):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and kind.__dataclass_params__.frozen:
         return kind, *[value_key(getattr(value, field.name), at) for field in dataclasses.fields(value)]
     raise InvalidGuardValue(
         "the guard returned something that cannot be a key", at=at, got=f"{kind.__name__}: {repr(value)[:60]}",

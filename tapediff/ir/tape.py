@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
 
-from ..base.records import dataclass
 from ..base.source_location import spot_of
 from ..base.token import is_hashed_by_joblib, token_of
 from ..errors import InvalidTape, describe

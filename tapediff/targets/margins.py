@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base.records import dataclass
 from ..ir.guard_rows import single_outcome
 from ..ir.instruction import CONSTANT, GUARD, INPUT, Guard, Instruction, Operand, Outcome, Param
 from ..ir.tape import Tape

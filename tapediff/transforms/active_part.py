@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from ..base.records import dataclass
 from ..errors import ArgumentMismatch
 from ..ir.instruction import CONSTANT, INPUT, INT64, Instruction, Operand, Primitive, ValueType, is_tracked
 from ..ir.rewriter import Rewriter

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ..base.records import dataclass
 from ..ops.arrays.regions import Region
 
 # Indices along one axis, in ascending order.

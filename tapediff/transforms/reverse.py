@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.records import dataclass
 from ..base.source_location import Site, adjoint_site
 from ..errors import InvalidTape
 from ..ir.instruction import CONSTANT, INPUT, DynamicArrayType, Instruction, Operand, ValueType, item_types

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..base.records import dataclass
 from ..ir.instruction import CONSTANT, INT64, Params, Primitive, ValueType
 from ..ir.rewriter import Rewriter
 from ..ir.tape import Tape

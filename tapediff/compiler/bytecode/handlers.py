@@ -12,9 +12,9 @@ A handler is made from the same expression as straight-line code, without any fr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
-from ...base.records import dataclass
 from ...ops.declaration.scalar_expressions import has_costly
 from ..jit.native_function import NativeFunction
 from ..jit.toolchain import toolchain

@@ -8,10 +8,10 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...ir.guard_rows import EACH
 from ..loop_ir.program import Access, Exit, Interpreted, Literal, Step, Storage
 from .handlers import Check, Constants, End, Handler, Load, Operation, Store, addresses_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from ...base.records import dataclass
 from ..llvm.values import MEMORY_TYPES, greatest, least
 from ..loop_ir.collapse_loops import LANES, collapsed
 from ..loop_ir.program import Access, Extent, Literal, LoopNest, Scan, Step

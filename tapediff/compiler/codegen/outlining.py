@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
-from ...base.records import dataclass
 from ...base.token import blake2b
 from ...ops.declaration.scalar_expressions import called_functions, has_costly
 from ..jit.native_function import NativeFunction

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from ...base.records import dataclass
 from .native_function import NativeFunction, by_recipe
 from .toolchain import toolchain
 

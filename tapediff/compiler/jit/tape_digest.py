@@ -8,7 +8,6 @@ from dataclasses import fields
 
 import numpy as np
 
-from ...base.records import is_frozen
 from ...base.source_location import PickledSite, Site
 from ...base.token import blake2b
 from ...ir.instruction import CONSTANT, GUARD, INPUT, ValueType, columns_of
@@ -86,7 +85,8 @@ def _fields(value: Fact) -> Iterable[object]:
     if type(value).__module__.startswith(f"{_PACKAGE}."):
         if isinstance(value, tuple):
             return value
-        if is_frozen(type(value)):
+        parameters = getattr(type(value), "__dataclass_params__", None)
+        if parameters is not None and parameters.frozen:
             return [getattr(value, each.name) for each in fields(value)]
     raise _Unknown
 

@@ -7,10 +7,10 @@ same to flat NumPy arrays, for the readable listing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.records import dataclass
 from ..math.simd import Code
 from . import (
     bands as band_routines,

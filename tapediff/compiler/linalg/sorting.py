@@ -9,8 +9,8 @@ Source: least significant digit first: Seward (1954); few leading digits and the
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from ...base.records import dataclass
 from ..llvm.builder import VOID, Exit, Function, external, module_text
 from ..llvm.memory import Array, Location
 from ..llvm.values import F64, I1, I64, PTR, Value, constant, convert, lane, least, mask, select, splat

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-
-from ...base.records import dataclass
+from dataclasses import dataclass
 
 # Tokens of a line: addresses, which each function names by its storages; an i64 at its end; masks of lanes.
 _TOKEN = re.compile(r"(%(?:base|slot)\d+)|(, i64 |i64 %\w+, )(-?\d+)$|(<\d+ x i1> )(<[^>\n]*>)")

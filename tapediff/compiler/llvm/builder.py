@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import NoReturn
 
-from ...base.records import dataclass
 from .memory import Array, Layout, Location, Number, Operand, Struct
 from .values import I1, I64, MEMORY_TYPES, PTR, TYPES, Code, Value, operand_text, require
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...base.records import dataclass
+from dataclasses import dataclass
+
 from .program import Access
 from .views import contiguous
 

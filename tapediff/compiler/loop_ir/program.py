@@ -22,11 +22,11 @@ parts of it, and read only afterwards; except carries written in place, which ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...base.source_location import Site
 from ...ir.instruction import DynamicArrayType, Param, Params, Primitive, ValueType
 from ..llvm.values import ITEM_BYTES

@@ -11,10 +11,9 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...base.records import dataclass
 from ...ir.instruction import FLOAT64, GUARD, Instruction
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape

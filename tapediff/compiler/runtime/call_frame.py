@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...ir.instruction import FLOAT64, ValueType
 from ...ops.control.calls import LoopForm
 from ..llvm.memory import Layout

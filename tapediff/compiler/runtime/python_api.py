@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...ir.instruction import Operand
 from ..jit.shared_function import SharedFunction
 from ..jit.toolchain import toolchain

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ...base.records import dataclass
 from ..loop_ir.dependencies import is_same_point
 from ..loop_ir.program import (
     Access,

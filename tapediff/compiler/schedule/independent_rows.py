@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ...base.records import dataclass
 from ..loop_ir.program import Access, LoopNest, RoutineCall, Step
 from .row_blocking import Row, operand_rows, row_of
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from ...base.records import dataclass
 from ..loop_ir.collapse_loops import LANES, collapsed
 from ..loop_ir.dependencies import is_same_point, read_by, written_by
 from ..loop_ir.index_maps import IndexMap, index_map_of

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from ...base.records import dataclass
 from ..loop_ir.collapse_loops import LANES, collapsed
 from ..loop_ir.dependencies import may_veto, read_by, relies_on_guards, written_by
 from ..loop_ir.program import (

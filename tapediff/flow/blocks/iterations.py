@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...base.byte_code import is_held_elsewhere
-from ...base.records import dataclass
 from ...base.source_location import user_site
 from ...functions.callees.tape_callee import callee_of
 from ...functions.loops import LARGEST_TRAJECTORY

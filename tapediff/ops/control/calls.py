@@ -9,11 +9,10 @@ Tuples hold arrays and, where a length is known only when the tape runs, dynamic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...ir.instruction import INT_SCALAR, TUPLE, DynamicArrayType, Operand, TupleType, ValueType
 from ..declaration.op import Op
 from .callee import Answers, Callee

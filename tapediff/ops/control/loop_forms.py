@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
 from ...base.operating_system import memory_bytes
-from ...base.records import dataclass
 from ...errors import LoopTooLong, NotConverged
 
 Part = TypeVar("Part")

@@ -7,11 +7,10 @@ one input. For elementwise ops the caller sums the cotangent over broadcast axes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...ir.instruction import (
     BOOL,
     Instruction,

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from ...base.records import dataclass
 from ...ir.instruction import CONSTANT, FLOAT64, INPUT, Instruction, Param, ValueType
 from ...ir.rewriter import BodyBuilder, Rewriter
 from ...ir.tape import Tape

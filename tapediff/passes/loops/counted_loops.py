@@ -14,10 +14,10 @@ integers are known as well: so td.scan(..., np.arange(100)) reads x, and so do l
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...base.token import blake2b
 from ...errors import GuardFailed
 from ...ir.instruction import CONSTANT, GUARD, Instruction, Primitive, ValueType

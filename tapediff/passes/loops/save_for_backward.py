@@ -7,12 +7,11 @@ store and load, become one more result of the loop and one more stream of the re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...ir.instruction import Instruction, ValueType
 from ...ir.rewriter import BodyBuilder, Rewriter
 from ...ir.tape import Tape

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from ...base.records import dataclass
 from ...ir.instruction import CONSTANT, INPUT, Instruction, Params
 from ...ir.tape import Tape
 from ...ops.control.calls import GET, LOOP, LoopForm, TupleOp

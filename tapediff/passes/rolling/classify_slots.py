@@ -6,7 +6,8 @@ operations. A running sum that nothing in the body reads is a sum over an array.
 
 from __future__ import annotations
 
-from ...base.records import dataclass
+from dataclasses import dataclass
+
 from ...ir.instruction import BOOL, GUARD, Instruction
 from ...ops.arrays.indexing import SCATTER_ADD
 from ...ops.control.calls import GET, TupleOp

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...base.source_location import Site
 from ...ir.instruction import TUPLE, some_of
 from .guards_of_loops import may_be_rolled

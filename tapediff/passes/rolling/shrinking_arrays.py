@@ -14,10 +14,10 @@ Each instruction is rewritten on its own: its true result is the beginning of th
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType, columns_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape

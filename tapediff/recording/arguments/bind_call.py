@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...errors import ArgumentMismatch
 from ...ir.arguments import (
     ArgumentsByName,

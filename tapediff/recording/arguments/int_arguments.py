@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...ir.instruction import GUARD, Operand
 from ...ir.keys import static_key
 from ...ir.tape import Tape

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from operator import le
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...ir.containers import has_buffers
 from ...ir.instruction import Operand, Tree, UserFunction, is_tracked
 from ...ir.keys import static_key

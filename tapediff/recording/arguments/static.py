@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from ...base.records import dataclass
 from ...errors import ArgumentMismatch
 from ...ir.instruction import BOOL, Operand, Tree, is_tracked
 from ...ir.keys import static_key

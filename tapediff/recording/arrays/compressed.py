@@ -8,6 +8,7 @@ point, by a guard. A part that shares memory in NumPy shares it here, as the who
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,6 @@ from numpy.typing import DTypeLike
 
 from ... import numpy_api as functions
 from ...base.current_recording import current_recorder
-from ...base.records import dataclass
 from ...ir.instruction import BOOL, FLOAT64, INT64, Computes, Operand, is_tracked
 from ...numpy_api.composed.ordering import positions_along
 from ...numpy_api.writing import require_same_kind

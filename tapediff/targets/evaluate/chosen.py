@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...errors import ArgumentMismatch
 from ...ir.arguments import chosen_arguments, unwrap
 from ...ir.containers import flatten_argument, flatten_as, is_container, only, part_names, positions_of

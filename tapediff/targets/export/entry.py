@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...compiler.runtime.call_frame import widened
 from ...errors import ArgumentMismatch
 from ...ir.instruction import Guard, Operand, ValueType

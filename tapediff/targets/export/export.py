@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...compiler.jit.object_file import NATIVE, object_file
 from ...compiler.llvm.cpu import is_x86, portable
 from ...errors import ArgumentMismatch

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 
-from ...base.records import dataclass
 from ...errors import describe
 from ...functions.callees.path_messages import short
 from ...ir.instruction import Guard, Outcome, Tree, ValueType

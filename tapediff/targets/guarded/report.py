@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...base.source_location import Site
 from ...errors import NewTape, UnstableBranch, describe
 from ...functions.callees.path_messages import most_split_line, short, site_of

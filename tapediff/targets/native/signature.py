@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...errors import ArgumentMismatch
 from ...ir.arguments import Cache, Constant, ConstantOrCache, Output, unwrap
 from ...ir.buffers import Buffer

@@ -7,11 +7,10 @@ with its tape.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...errors import MemoryBudgetExceeded, UnsupportedFunction
 from ...ir.instruction import INT64, Operand, Tree, ValueType
 from ...ir.tape import Tape

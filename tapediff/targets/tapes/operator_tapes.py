@@ -6,12 +6,11 @@ All take the tape's inputs, followed by tangents or cotangents if the operator h
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...errors import ArgumentMismatch, NonScalarOutput, UnsupportedFunction
 from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType
 from ...ir.rewriter import Rewriter

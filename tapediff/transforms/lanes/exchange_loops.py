@@ -17,11 +17,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, Param, ValueType
 from ...ir.rewriter import Rewriter, part_of_tape
 from ...ir.tape import Tape

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, Primitive, TupleType, ValueType, item_types
 from ...ir.rewriter import Rewriter, part_of_tape
 from ...ir.tape import Tape

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...base.records import dataclass
+from dataclasses import dataclass
+
 from ...ir.instruction import CONSTANT, GUARD, INPUT, Instruction, Primitive, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise

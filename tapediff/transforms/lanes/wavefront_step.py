@@ -7,11 +7,10 @@ exact zeros of discarded values, which the reverse pass keeps zeros where deriva
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...base.records import dataclass
 from ...ir.instruction import BOOL, CONSTANT, INPUT, AnyType, Instruction, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape

@@ -15,7 +15,8 @@ operations on all of it.
 
 from __future__ import annotations
 
-from ...base.records import dataclass
+from dataclasses import dataclass
+
 from ...ir.instruction import CONSTANT, INPUT, Instruction, Param, ValueType
 from ...ir.rewriter import BodyBuilder, Rewriter, part_of_tape
 from ...ir.tape import Tape

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from ....base.records import dataclass
 from ....ir.instruction import ENTRY, INPUT, ONE, TWO, Columns, Instruction
 from ....ops import Elementwise, Op
 from ....ops.elementwise.arithmetic import CONVERT

@@ -6,9 +6,9 @@ See passes/simplify/smooth_squares.py. The square of r = sqrt(x) is an operation
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
-from ....base.records import dataclass
 from ....ir.instruction import Instruction, Operand
 from ....ir.tape import Tape
 from ....ops.declaration.op import Elementwise, Op, Rule

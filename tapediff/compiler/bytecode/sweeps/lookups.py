@@ -5,7 +5,8 @@ Words of an operation: the slot of the array's first element, and the slot of th
 
 from __future__ import annotations
 
-from ....base.records import dataclass
+from dataclasses import dataclass
+
 from ...math.simd import Value
 from ..handlers import HEADER_BYTES, HandlerWriter
 from .run_handlers import ADJOINT_WORDS, add_to, begin, begin_adjoint, go_on, operands_at, store_made

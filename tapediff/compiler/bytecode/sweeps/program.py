@@ -9,12 +9,12 @@ operation: it adds to the cotangents of the operands. `runs.py` finds the runs; 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
 
-from ....base.records import dataclass
 from ....errors import UnsupportedFunction
 from ....ir.instruction import GUARD, ValueType, some_of
 from ....ir.tape import Tape

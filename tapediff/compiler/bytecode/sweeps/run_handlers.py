@@ -16,8 +16,8 @@ to one by one, in order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ....base.records import dataclass
 from ....ops.declaration.scalar_expressions import called_functions, has_costly
 from ...llvm.values import SCALAR, TYPES
 from ...loop_ir.collapse_loops import LANES

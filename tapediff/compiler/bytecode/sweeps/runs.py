@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ....base.records import dataclass
 from ....ir.tape import Tape
 from ....ops.arrays.indexing import GATHER
 from ....ops.declaration.op import Op

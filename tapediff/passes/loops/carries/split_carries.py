@@ -9,7 +9,8 @@ The state of a model is often a vector computed entry by entry in each iteration
 
 from __future__ import annotations
 
-from ....base.records import dataclass
+from dataclasses import dataclass
+
 from ....ir.instruction import INPUT, Instruction, ValueType
 from ....ir.rewriter import BodyBuilder, Rewriter
 from ....ir.tape import Tape

@@ -10,7 +10,8 @@ The remaining loop may be a sum (distribution/), or need no reverse pass.
 
 from __future__ import annotations
 
-from ....base.records import dataclass
+from dataclasses import dataclass
+
 from ....ir.instruction import GUARD, Instruction
 from ....ir.rewriter import Rewriter, part_of_tape
 from ....ir.tape import Tape

@@ -5,7 +5,8 @@ The reverse pass of a loop knows the saved carries, so often only a few products
 
 from __future__ import annotations
 
-from ....base.records import dataclass
+from dataclasses import dataclass
+
 from ....ir.instruction import INPUT, Instruction, Primitive
 from ....ir.rewriter import Rewriter, part_of_tape
 from ....ir.tape import Tape

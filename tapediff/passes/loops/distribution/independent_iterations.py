@@ -13,8 +13,8 @@ which passes/rolling/classify_slots.py splits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from ....base.records import dataclass
 from ....ir.instruction import BOOL, INPUT, Instruction, ValueType
 from ....ir.rewriter import Rewriter, part_of_tape
 from ....ir.tape import Tape

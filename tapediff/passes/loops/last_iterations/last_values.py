@@ -12,9 +12,8 @@ If nothing else in the loop depends on floats that have cotangents, the loop nee
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from ....base.records import dataclass
 from ....ir.instruction import CONSTANT, INPUT, Instruction, Primitive, item_types
 from ....ir.rewriter import BodyBuilder, Rewriter
 from ....ir.tape import Tape

@@ -11,12 +11,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from ....base.records import dataclass
 from ....ir.instruction import BOOL, CONSTANT, FLOAT64, GUARD, INPUT, INT64, Instruction, Operand, ValueType
 from ....ir.tape import Tape
 from ....ops import Elementwise, Op

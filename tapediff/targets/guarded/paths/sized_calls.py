@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....base.records import dataclass
 from ....compiler.runtime.call_frame import widened
 from ....compiler.runtime.status import REFUSED
 from ....ir.instruction import FLOAT64, FLOAT_SCALAR, INT64, Tree
