@@ -1,4 +1,4 @@
-"""What several threads change: locks that are held while a function runs, whatever interrupts it, and tables of limited length."""
+"""State of several threads: locks that are held while a function runs, whatever interrupts it, and tables of limited length."""
 
 from __future__ import annotations
 

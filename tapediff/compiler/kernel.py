@@ -128,7 +128,7 @@ class Kernel:
     # The facts on disk
 
     def kept(self) -> Fact:
-        """What `recalled` makes the kernel of; None if it has something that other processes cannot make again."""
+        """The arguments of `recalled`; None for a kernel that other processes cannot make again."""
         facts, native = self.facts, getattr(self, "_native", None)
         if native is None or native.kept_as is None or self._runs or not self._shared <= _SHARED.keys() or self.dispatch_tables:
             return None

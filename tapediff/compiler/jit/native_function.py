@@ -87,7 +87,7 @@ class NativeFunction:
 
     @property
     def kept_as(self) -> Kept | None:
-        """How `kept` finds its code in other processes; None where it is not kept."""
+        """The key and digest by which `kept` finds its code in other processes; None where it is not kept."""
         library = self._library
         return None if library.key is None else (library.key, library.digest)
 

@@ -1,4 +1,4 @@
-"""What a step computes beyond the entries of an axis that exist: constants, by abstract evaluation of its expression.
+"""Constants beyond the entries of an axis that exist, by abstract evaluation of a step's expression.
 
 A mask of the entries that exist is False from entry n on. What it selects has the neutral value there, and so have products with zeros:
 the entries are not the program's, so neither infinities nor NaN count. `Beyond` names the end as the largest of some sums of an integer
@@ -51,7 +51,7 @@ class Integer(NamedTuple):
 
 
 class IsNegative(NamedTuple):
-    """Whether an integer is negative."""
+    """The condition that an integer is negative."""
 
     integer: Integer
 
@@ -95,7 +95,7 @@ def axis_of(access: Access, domain: tuple[int, ...], level: int, size: int) -> t
 
 
 def evaluated(expression: str, reads: Mapping[str, Known]) -> Known:
-    """What is known of a step's value, by what is known of its reads."""
+    """The facts about a step's value, by those about its reads."""
     if reads and not any(reads.values()):
         return None  # as for most steps
     return _evaluated(_parsed(expression), reads)

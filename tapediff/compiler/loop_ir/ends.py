@@ -38,7 +38,7 @@ def end_loops(steps: Sequence[Item], storages: Sequence[Storage], constants: byt
 
 
 class _Values:
-    """What is known of the entries beyond an end, forwards.
+    """Facts about the entries beyond an end, forwards.
 
     Attributes:
         of_step: by number of a step, for each loop, what is known of its value.
@@ -92,7 +92,7 @@ class _Values:
         return known | {name: None for name, _ in step.parameters}
 
     def of_read(self, read: Access | Literal, step: Step, level: int) -> Known:
-        """What is known of a read, along a loop."""
+        """The facts about a read, along a loop."""
         if isinstance(read, Literal):
             return _literal(read)
         item = self.storages[read.storage]
@@ -144,7 +144,7 @@ class _Values:
         return None if not size or offset % size else ((size, self.storages[storage].size // size), offset // size)
 
     def of_stream(self, place: tuple[int, int], size: int) -> Known:
-        """What is known of the entries of an array that a loop reads one by one."""
+        """The facts about the entries of an array that a loop reads one by one."""
         found = self.axis(place, size)
         known = None if found is None else self.by_axis.get(place[0], {}).get(found[0])
         return None if known is None or found is None else known._replace(ends=shifted(known.ends, -found[1]))
@@ -230,7 +230,7 @@ class _Ending:
             return None, None
         return constant.ends, Literal(np.asarray(constant.value).item(), item.kind)
 
-    # What is read
+    # Reads
 
     def _note_step(self, step: Step) -> None:
         for read in step.reads:

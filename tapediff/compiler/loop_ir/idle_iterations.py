@@ -25,7 +25,7 @@ from .beyond import NO_ENDS, Beyond, Carry, Ends, Known, evaluated
 
 
 class Idle(NamedTuple):
-    """What the iterations of a loop do from an end on.
+    """The effects of a loop's iterations from an end on.
 
     Attributes:
         ends: of the iterations that change a carry; None if it is not known.
@@ -39,7 +39,7 @@ class Idle(NamedTuple):
 
 
 def idle_iterations(callee: Callee, form: LoopForm, streams: Mapping[int, Known], first: Mapping[int, Known]) -> Idle | None:
-    """What a loop does beyond the entries that exist; None if nothing is known.
+    """Find the effects of a loop beyond the entries that exist; None if nothing is known.
 
     Args:
         streams: by input of the callee, the value beyond an end.

@@ -36,7 +36,7 @@ def short_inputs(groups: Sequence[Group], storages: Sequence[Storage]) -> frozen
 
 
 class _Read:
-    """What is read of the inputs.
+    """Reads of the inputs.
 
     Attributes:
         rows: by array of which rows are read up to an integer, that integer and the entries of a row.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GuardExit(NamedTuple):
-    """What converting a report needs of an exit: see loop_ir.program.Exit. One may be the guards of many iterations.
+    """The parts of an exit that converting a report needs: see loop_ir.program.Exit. One may be the guards of many iterations.
 
     Attributes:
         bytes: the size of the value in a report.

@@ -156,7 +156,7 @@ def _conditions_of(x: Operand, condlist: Operand) -> list[Operand]:
 
 
 def _is_entrywise(recorder: Operand, start: int, x: Operand) -> bool:
-    """Whether each entry of what was recorded from start on depends on that entry of x alone."""
+    """True if each entry recorded from start on depends on that entry of x alone."""
     if x.ndim == 0:
         return True
     x = x if x._recorder is recorder else recorder.capture(x)
@@ -177,7 +177,7 @@ def _is_entrywise(recorder: Operand, start: int, x: Operand) -> bool:
 def _is_of_any_length(
     choice: Callable[..., Operand], args: Sequence[Operand], named: Mapping[str, Operand], x: Operand, value: Operand
 ) -> bool:
-    """Whether a function gives the same for an entry alone as among all: it might compute with their number."""
+    """True if a function gives the same for an entry alone as among all: it might compute with their number."""
     if x.ndim == 0 or x.size < 2:
         return True
     largest = int(np.argmax(np.abs(x._value)))

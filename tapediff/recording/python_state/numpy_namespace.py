@@ -243,7 +243,7 @@ def _wait_for_restorations() -> None:
 
 
 def imported() -> int:
-    """How many of the other libraries' modules with replacements are imported."""
+    """Count those of the other libraries' modules with replacements are imported."""
     return len(sys.modules.keys() & (scipy_methods.MODULES | scipy_functions.MODULES))
 
 

@@ -47,7 +47,7 @@ def test_code_runs_with_constants_and_symbols_of_the_process():
 
 
 def access(address):
-    """What may be done with the memory at an address; None where there is none. The system joins neighbouring pages."""
+    """The permissions of the memory at an address; None where there is none. The system joins neighbouring pages."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         (start, end), permissions = (int(part, 16) for part in line.split()[0].split("-")), line.split()[1]
         if start <= address < end:

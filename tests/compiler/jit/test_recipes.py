@@ -108,7 +108,7 @@ def start(program, cache, root=ROOT, **environment):
 
 
 def results(process):
-    """What the program computed, and the compilers that it imported."""
+    """The results of the program, and the compilers that it imported."""
     printed, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     return printed, errors
@@ -158,7 +158,7 @@ def function(factor=2.0, table=(1.0, 2.0, 3.0)):
 
 
 def is_found(hits, f, p=P, argnums=0, **options):
-    """Whether a kernel is found, whose gradient equals the central difference."""
+    """True if a kernel is found, whose gradient equals the central difference."""
     before = len(hits)
     compiled = td.compile(f, p, **options)
     gradient = td.gradient(compiled, p, argnums=argnums)
@@ -361,7 +361,7 @@ def test_different_recordings_have_different_digests(one, other):
 
 
 def test_tapes_with_functions_have_none():
-    """What their kernels follow from is not on the tape alone."""
+    """Their kernels follow from more than the tape."""
     part = td.subtape(lambda v: np.sum(v) if v[0] > 0 else v[1])
     assert digest(lambda p: part(p) * 2.0, P) is None
     assert digest(lambda p: td.fori_loop(0, 5, lambda k, c: c * p[0], p[1]), P) is None

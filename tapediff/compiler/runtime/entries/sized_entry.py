@@ -37,7 +37,7 @@ COPY = external("llvm.memcpy.p0.p0.i64", VOID, PTR, PTR, I64, I1)
 
 
 class SizedCall(NamedTuple):
-    """What a builtin takes.
+    """Arguments of a builtin.
 
     Attributes:
         inputs: the types of the largest arrays, without the sizes; `written`: of the outputs that are arrays.
