@@ -13,12 +13,12 @@ from ..calls.callables import call
 from ..calls.truth import truth
 from ..containers.choices import by_exchanges
 from ..containers.entries import is_conditional, length, put as put_entries, settled_contents
-from ..containers.lengths import MOST_LENGTHS, absence, by_length, by_position
+from ..containers.lengths import absence, by_length, by_position
 from ..containers.positions import insert
 from ..operations.dunder import compared
 from ..state.joins import maybe
 from ..state.tables.columns import Table, is_real, stacked, table_of
-from ..state.values import both, either, entries_of, is_data, negated, parts, state
+from ..state.values import both, either, entries_of, is_data, negated, parts
 from .arguments import (
     INDEXED,
     NATIVE,
@@ -112,11 +112,10 @@ _MOST_SEARCHED = 128
 
 def is_branched(holder: Object, most: int) -> bool:
     """True for a sequence of at most a few lengths, whose positions are known on each side of comparisons."""
-    conditional = sum(condition is not True for condition, _ in parts(holder))
-    return len(holder) <= most and conditional <= (_FEW_LENGTHS if state.is_in_loop else MOST_LENGTHS)
+    return len(holder) <= most and sum(condition is not True for condition, _ in parts(holder)) <= _FEW_LENGTHS
 
 
-# Maximum number of conditional entries in a loop, which is recorded several times.
+# Maximum number of conditional entries whose positions are known on sides.
 _FEW_LENGTHS = 3
 
 
@@ -127,7 +126,7 @@ def on_heap(run: Callable[..., Object]) -> Callable[..., Object]:
     def program(heap: Object, *values: Object) -> Object:
         if type(heap) is not list or not any(map(is_of_interest, (heap, *values))):
             return NATIVE
-        if state.is_in_loop and not is_branched(heap, MOST_EXCHANGED):
+        if not is_branched(heap, MOST_EXCHANGED):
             done = heap_operation(run.__name__.rstrip("_"), heap, values)
             if done is not None:
                 return done[0]

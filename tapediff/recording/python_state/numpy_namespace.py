@@ -243,7 +243,7 @@ def _wait_for_restorations() -> None:
 
 
 def imported() -> int:
-    """Count those of the other libraries' modules with replacements are imported."""
+    """Count the imported modules of other libraries that have replacements."""
     return len(sys.modules.keys() & (scipy_methods.MODULES | scipy_functions.MODULES))
 
 
