@@ -17,6 +17,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -57,7 +58,7 @@ from ..state.places import (
 from ..state.recursions import TooDeep, is_of_sizes
 from ..state.tables.columns import listed
 from ..state.tables.forms import Constant, Form, Options, form_of
-from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, Young, both, negated, parted, state
+from ..state.values import UNBOUND, Maybe, Restart, Unjoinable, WritesOutside, Young, both, negated, parted, state
 from .carries import (
     Slots,
     as_leaf,
@@ -106,6 +107,7 @@ class Changed:
         form: at the start of the next iteration; None for new objects, which are not carried.
         is_read: an iteration reads the previous one's value; else only the last value matters.
         is_anew: some iterations create the object; none reads another one's.
+        seen: if it is not read, a form of the initial value and an iteration's.
         start: the initial value, as leaves of the form.
     """
 
@@ -113,6 +115,7 @@ class Changed:
     form: Object = None
     is_read: bool = True
     is_anew: bool = False
+    seen: Form | None = None
     start: list[Object] = field(default_factory=list)
 
 
@@ -128,6 +131,7 @@ class Loop:
         changed: by key, the places that iterations change, without those of `added`.
         added: lists that each iteration appends to, with the forms of the new entries.
         read: variables and lists whose previous value an iteration reads.
+        found: of an attempt, by key, the carries of variables that were not known to be read.
         last: by carry, the leaf of the last item that its final value equals.
         earlier: older objects of the collector's youngest generation.
         may_not_run: it may run zero iterations, by data.
@@ -146,6 +150,7 @@ class Loop:
         # Known from earlier recordings, as within an enclosing loop.
         self.known = state.loops.setdefault((str(user_site()), _code_of(cells), len(self.variables)), Known())
         self.read: set[Object] = {self.variables[k] for k in self.known.read}
+        self.found: dict[object, Object] = {}
         self.outer: list[Object] = []
         self.last: dict[int, int] = {}
         self.may_not_run = False
@@ -209,7 +214,7 @@ class Loop:
             else:
                 # The same code may run on another list, and the length of this one stay known.
                 continue
-            leaves = form.leaves(place.get())
+            leaves = form.leaves(_start_of(place))
             if leaves is not None and are_of_here(leaves):
                 self.changed[place.key] = Changed(place, form)
 
@@ -242,7 +247,7 @@ class Loop:
         """The tape of an iteration; None after noting a change that was not foreseen."""
         given: list[Object] = []
         for one in self._carried():
-            value = one.place.get()
+            value = _start_of(one.place) if one.is_read else one.place.get()
             leaves = one.form.leaves(value) if one.is_read or self.may_not_run else one.form.blank()
             if leaves is None:
                 self._widen(one, value)
@@ -261,27 +266,61 @@ class Loop:
         state.is_in_loop = True
         state.journals.append(journal)
         read, written = None, None
+        self.found.clear()
         try:
             return recorder.run(self._run, journal, saved[2])
         except ReadBeforeWritten as found:
             read = found.key
+            if read not in self.changed and read not in self.added:
+                # Of an enclosing loop.
+                raise
         except WritesOutside as found:
             written = found.array
+        except (Exception, Unjoinable):
+            if not self.found:
+                raise
+            return None
         finally:
             state.journals.pop()
             state.path, state.facts, state.is_in_loop = saved
             state.in_iterations += len(recorder.instructions)
             self.outer = recorder.captured
         if written is None:
-            self._note_read(read)
+            self._note_read(read, _start_of(self._place_at(read)))
             return None
         if written._recorder is not current_recorder():
+            if self.found:
+                return None
             raise WritesOutside(written)
         place = Version(written)
         self.changed[place.key] = Changed(place, form_at(place, place.get()))
         return None
 
-    def _note_read(self, key: Object) -> None:
+    def _carry(self, recorder: Recorder, journal: Journal, key: Object) -> Object:
+        """The carry of a variable that the current attempt is the first to read: the attempt goes on, for what else it finds."""
+        if key in self.found:
+            return self.found[key]
+        if key in self.added or self.changed[key].is_anew:
+            raise ReadBeforeWritten(key)
+        value = _read(journal[key][1])
+        if value is UNBOUND:
+            raise ReadBeforeWritten(key)
+        self._note_read(key, value)
+        form = self.changed[key].form
+        leaves = form.leaves(value)
+        if leaves is None:
+            raise ReadBeforeWritten(key)
+        starts = [as_leaf(as_leaf_like(leaf, blank)) for leaf, blank in zip(leaves, form.blank(), strict=True)]
+        inputs = [recorder.input(_value_of(start), active=True) for start in starts]
+        for one, leaf in zip(inputs, leaves):
+            note_kind(one, kind_of(leaf), of_entries=True)
+        found = self.found[key] = form.made(iter(inputs))
+        return found
+
+    def _place_at(self, key: Object) -> Place:
+        return self.changed[key].place if key in self.changed else self.added[key][0]
+
+    def _note_read(self, key: Object, start: Object) -> None:
         """Note that an iteration reads a list, or a variable before writing it."""
         one = self.changed.get(key)
         if one is not None and one.is_anew:
@@ -295,7 +334,8 @@ class Loop:
         self.read.add(key)
         if key in self.variables:
             self.known.read.add(self.variables.index(key))
-        self.changed[key] = Changed(place, form_at(place, place.get(), is_slotted=True))
+        seen = one.seen if one is not None else None
+        self.changed[key] = Changed(place, form_at(place, start, is_slotted=True) if seen is None else seen)
 
     def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
         recorder.asked, recorder.raise_where = in_side, exclude
@@ -323,7 +363,9 @@ class Loop:
             state.young, self.earlier = Young(self.earlier), []
             is_longer = self._note_longer()
             self._limit_ints()
-            results = None if self._note_changes(journal) or is_longer else self._results(recorder, numbers)
+            is_new = self._note_changes(journal)
+            is_wider = self._widen_all()
+            results = None if is_new or is_wider or is_longer or self.found else self._results(recorder, numbers)
             if results is None:
                 return None
             if self.source is not None:
@@ -372,7 +414,7 @@ class Loop:
             self.kinds.note_first(leaves)
             if form is None or not one.is_read:
                 state.has_choices = True
-                put(place, Unread(key))
+                put(place, Unread(key, partial(self._carry, recorder, journal)))
                 continue
             value = form.made(iter(leaves))
             if isinstance(place, Version):
@@ -386,19 +428,13 @@ class Loop:
             put(place, [Maybe(Unread(key), None)])
 
     def _results(self, recorder: Recorder, streams: list[int]) -> list[Object] | None:
-        """Results of an iteration: carries and appended entries. None if a form was widened."""
+        """Results of an iteration: carries and appended entries. None if a kind or the form of an entry was widened."""
         self.last.clear()
         results: list[Object] = []
         ends: list[Object] = []
         self.names = NamesOfArrays()
         met: set[int] = set()
-        carried = self._carried()
-        wider = [(one, value) for one in carried if one.form.leaves(value := one.place.get()) is None]
-        for one, value in wider:
-            self._widen(one, value)
-        if wider:
-            return None
-        for one in carried:
+        for one in self._carried():
             place, value = one.place, one.place.get()
             leaves = one.form.leaves(value) or []
             for thing in made_in(place, one.form, value):
@@ -434,6 +470,13 @@ class Loop:
                 results += [as_leaf(leaf) for leaf in leaves]
                 self.kinds_added += map(kind_of, leaves)
         return results
+
+    def _widen_all(self) -> bool:
+        """Widen all forms by an iteration's results; True if one was."""
+        wider = [(one, value) for one in self._carried() if one.form.leaves(value := one.place.get()) is None]
+        for one, value in wider:
+            self._widen(one, value)
+        return bool(wider)
 
     def _widen(self, one: Changed, value: Object) -> None:
         """Widen a form by an iteration's result."""
@@ -475,14 +518,15 @@ class Loop:
                 continue
             self._note_new(key, place, journal[key][1])
             found = True
-        for key, one in self.changed.items():
+        for key, one in list(self.changed.items()):
             if one.is_read or one.is_anew:
                 continue
             value = one.place.get()
             if is_unread(value):
                 # Some iterations leave it unchanged.
-                raise ReadBeforeWritten(key)
-            if one.form is None and (wanted := _form_of_last(value)) is not None:
+                self._note_read(key, _read(journal[key][1]))
+                found = True
+            elif one.form is None and (wanted := _form_of_last(value)) is not None:
                 one.form = wanted
                 found = True
         return found
@@ -490,7 +534,7 @@ class Loop:
     def _note_new(self, key: Object, place: Place, old: Object) -> None:
         value = place.get()
         if isinstance(place, Cell) and key not in self.read and id(place.holder) not in state.outer_cells:
-            self.changed[key] = Changed(place, is_read=False)
+            self.changed[key] = Changed(place, is_read=False, seen=_form_of_both(place, old, value))
         elif self.source is not None and isinstance(place, Contents) and key not in self.read and _is_longer(value, old):
             self.added[key] = place, [form_of(entry) for entry in value[len(old) :]]
         else:
@@ -555,6 +599,33 @@ def _code_of(block: Object) -> Object:
     while type(block) is WithCells:
         block = block.blocks[0]
     return getattr(block, "__code__", None)
+
+
+def _start_of(place: Place) -> Object:
+    """The value of a place at the start of a loop that reads it."""
+    value = place.get()
+    read = _read(value)
+    if read is not value:
+        put(place, read)
+    return read
+
+
+def _read(value: Object) -> Object:
+    """A value that an enclosing loop's iterations may not have read before."""
+    if type(value) is Unread:
+        return value.value()
+    if (unread := unread_in(value)) is not None:
+        raise unread.read()
+    return value
+
+
+def _form_of_both(place: Place, old: Object, value: Object) -> Form | None:
+    """The form of a variable's initial value and an iteration's; None if it has objects."""
+    try:
+        form = wider_at(place, form_at(place, old), value)
+    except Unjoinable:
+        return None
+    return None if unread_in(value) is not None or any(True for _ in objects_of(form)) else form
 
 
 def _form_of_last(value: Object) -> Form | None:
