@@ -136,9 +136,10 @@ class Loop:
         earlier: older objects of the collector's youngest generation.
         may_not_run: it may run zero iterations, by data.
         limited: carried ints, by place and leaf, that may grow by a factor; the loop ends where one is large.
-        kinds: of the carried numbers; `doubts` are those assumed wrongly before.
+        kinds: of the carried numbers; `doubts` are those found before, by place and leaf.
         names: variables that hold arrays.
         kinds_added: of the numbers in appended entries.
+        assumed: places and leaves of `kinds`.
     """
 
     def __init__(self, iteration: Iteration, cells: Object, source: Source | None, ends: dict[str, Object], most: int = 0) -> None:
@@ -156,9 +157,10 @@ class Loop:
         self.may_not_run = False
         self.earlier: list[Object] = []
         self.limited: set[tuple[Object, int]] = set()
-        self.doubts: dict[int, Kind] = {}
-        self.kinds = KindsOfCarries([], {})
+        self.doubts: dict[tuple[Object, int], Kind] = {}
+        self.kinds = KindsOfCarries([], [])
         self.kinds_added: list[Kind] = []
+        self.assumed: list[tuple[Object, int]] = []
         self.names = NamesOfArrays()
 
     def record(self, first: Object) -> None:
@@ -254,9 +256,8 @@ class Loop:
                 return None
             one.start = [as_leaf(as_leaf_like(leaf, blank)) for leaf, blank in zip(leaves, one.form.blank(), strict=True)]
             given += leaves
-        if len(given) != len(self.kinds.given):
-            self.doubts.clear()
-        self.kinds = KindsOfCarries(given, self.doubts)
+        self.assumed = self._numbered()
+        self.kinds = KindsOfCarries(given, [self.doubts.get(which) for which in self.assumed])
         recorder = Recorder("an iteration")
         # Keep it alive: facts about its values are keyed by its address.
         state.recorders.append(recorder)
@@ -348,6 +349,7 @@ class Loop:
         arrays: list[tuple[Object, Object]] = []
         try:
             note_cells(cells_of(self.cells))
+            forms = [(one, one.form) for one in self._carried()]
             made = list(self._begin(recorder, journal, arrays))
             entries = [recorder.input(_value_of(stream)[0], active=True) for stream in self.streams]
             numbers = [entry._id for entry in entries]
@@ -365,7 +367,10 @@ class Loop:
             self._limit_ints()
             is_new = self._note_changes(journal)
             is_wider = self._widen_all()
-            results = None if is_new or is_wider or is_longer or self.found else self._results(recorder, numbers)
+            if is_new or is_wider or is_longer or self.found:
+                self._settle(recorder, [leaf for one, form in forms for leaf in _ends_of(one, form)])
+                return None
+            results = self._results(recorder, numbers)
             if results is None:
                 return None
             if self.source is not None:
@@ -450,11 +455,10 @@ class Loop:
                 if type(leaf) is not bool and getattr(leaf, "_id", None) in streams:
                     self.last[len(results)] = streams.index(leaf._id)
                 results.append(as_leaf(as_leaf_like(leaf, first)))
-        if not self.kinds.settle(recorder, ends):
-            self.doubts.update(enumerate(self.kinds.at_start))
+        numbered = self._numbered()
+        if not self._settle(recorder, ends):
             return None
         self.names.check(recorder, self.kinds.given)
-        numbered = [(key, k) for key, one in self.changed.items() if one.form is not None for k, _ in enumerate(one.form.blank())]
         limited = {k for k, which in enumerate(numbered) if which in self.limited}
         growing = growing_ints(recorder, self.kinds.inputs, ends, limited)
         if growing:
@@ -471,6 +475,16 @@ class Loop:
                 self.kinds_added += map(kind_of, leaves)
         return results
 
+    def _numbered(self) -> list[tuple[Object, int]]:
+        """The carries' places, and their leaves' numbers."""
+        return [(key, k) for key, one in self.changed.items() if one.form is not None for k, _ in enumerate(one.form.blank())]
+
+    def _settle(self, recorder: Recorder, ends: list[Object]) -> bool:
+        """Find the kinds of the carries at the end of an iteration; False if it assumed others."""
+        holds = self.kinds.settle(recorder, ends)
+        self.doubts.update(zip(self.assumed, self.kinds.at_start))
+        return holds
+
     def _widen_all(self) -> bool:
         """Widen all forms by an iteration's results; True if one was."""
         wider = [(one, value) for one in self._carried() if one.form.leaves(value := one.place.get()) is None]
@@ -485,6 +499,7 @@ class Loop:
             raise unread.read()
         one.form = wider_at(one.place, one.form, value) if one.is_read else one.form.wider(value)
         self.limited = {(key, k) for key, k in self.limited if key != one.place.key}
+        self.doubts = {(key, k): kind for (key, k), kind in self.doubts.items() if key != one.place.key}
         self._check_objects(one)
 
     def _check_objects(self, one: Changed) -> None:
@@ -617,6 +632,12 @@ def _read(value: Object) -> Object:
     if (unread := unread_in(value)) is not None:
         raise unread.read()
     return value
+
+
+def _ends_of(one: Changed, form: Form) -> list[Object]:
+    """The leaves in a place at the end of an iteration; None for each if its form is no longer the same."""
+    leaves = form.leaves(one.place.get()) if one.form is form else None
+    return [None] * len(form.blank()) if leaves is None else leaves
 
 
 def _form_of_both(place: Place, old: Object, value: Object) -> Form | None:
