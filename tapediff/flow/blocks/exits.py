@@ -91,4 +91,6 @@ class Exits:
 
 
 def _are_same(args: tuple[Object, ...], others: tuple[Object, ...]) -> bool:
-    return len(args) == len(others) and all(a is b or is_equal(a, b) for a, b in zip(args, others))
+    return len(args) == len(others) and all(
+        _are_same(a, b) if type(a) is tuple and type(b) is tuple else a is b or is_equal(a, b) for a, b in zip(args, others)
+    )

@@ -33,7 +33,7 @@ from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
 from ..calls.truth import truth
 from ..containers.compressed import Compressed
-from ..containers.lengths import are_of_here, packed
+from ..containers.lengths import are_of_here
 from ..containers.positions import inside_array
 from ..report import Reason
 from ..state.fork import decided, end_loop, exclude, in_side, is_apart
@@ -57,7 +57,7 @@ from ..state.places import (
 )
 from ..state.recursions import TooDeep, is_of_sizes
 from ..state.tables.columns import listed
-from ..state.tables.forms import Constant, Form, Options, form_of
+from ..state.tables.forms import Constant, Form, Number, Options, form_of
 from ..state.values import UNBOUND, Maybe, Restart, Unjoinable, WritesOutside, Young, both, negated, parted, state
 from .carries import (
     Slots,
@@ -133,7 +133,6 @@ class Loop:
         read: variables and lists whose previous value an iteration reads.
         found: of an attempt, by key, the carries of variables that were not known to be read.
         last: by carry, the leaf of the last item that its final value equals.
-        earlier: older objects of the collector's youngest generation.
         may_not_run: it may run zero iterations, by data.
         limited: carried ints, by place and leaf, that may grow by a factor; the loop ends where one is large.
         kinds: of the carried numbers; `doubts` are those found before, by place and leaf.
@@ -155,7 +154,6 @@ class Loop:
         self.outer: list[Object] = []
         self.last: dict[int, int] = {}
         self.may_not_run = False
-        self.earlier: list[Object] = []
         self.limited: set[tuple[Object, int]] = set()
         self.doubts: dict[tuple[Object, int], Kind] = {}
         self.kinds = KindsOfCarries([], [])
@@ -262,7 +260,7 @@ class Loop:
         # Keep it alive: facts about its values are keyed by its address.
         state.recorders.append(recorder)
         recorder.fills = current_recorder().fills
-        saved = state.path, state.facts, state.is_in_loop
+        saved = state.path, state.facts, state.is_in_loop, state.earlier
         state.path, journal = [], Journal()
         state.is_in_loop = True
         state.journals.append(journal)
@@ -283,7 +281,7 @@ class Loop:
             return None
         finally:
             state.journals.pop()
-            state.path, state.facts, state.is_in_loop = saved
+            state.path, state.facts, state.is_in_loop, state.earlier = saved
             state.in_iterations += len(recorder.instructions)
             self.outer = recorder.captured
         if written is None:
@@ -343,9 +341,10 @@ class Loop:
         recorder.inside, recorder.is_apart, recorder.compressed = inside_array, is_apart, Compressed
         if is_nested:
             # Objects of the enclosing iteration, which looks for them itself later.
-            self.earlier = gc.get_objects(generation=0)
+            state.earlier = gc.get_objects(generation=0)
         else:
             gc.collect(0)
+            state.earlier = []
         arrays: list[tuple[Object, Object]] = []
         try:
             note_cells(cells_of(self.cells))
@@ -362,7 +361,7 @@ class Loop:
                 raise Unjoinable(
                     "a loop replaces an object and writes to it", "change the object instead of replacing it, or replace it only"
                 )
-            state.young, self.earlier = Young(self.earlier), []
+            state.young = Young(state.earlier)
             is_longer = self._note_longer()
             self._limit_ints()
             is_new = self._note_changes(journal)
@@ -385,12 +384,12 @@ class Loop:
 
     def _note_longer(self) -> bool:
         """Pack lists; note those that exceed their room. True if one grew for the first time."""
-        found = False
+        found, full = False, loop_ended("full")
         for one in self._carried():
             place, form = one.place, one.form
             if not isinstance(form, Slots):
                 continue
-            entries = packed(place.get())
+            entries = form.packed(place.get())
             if len(entries) > form.room and form.grows:
                 reason = Reason(f"a list gets more than {form.room} entries in a loop", site=user_site())
                 if is_of_sizes():
@@ -399,7 +398,8 @@ class Loop:
                 del entries[form.room :]
             elif len(entries) > form.room:
                 form.grows = found = True
-            place.set(entries)
+                self.changed.setdefault(full.key, Changed(full, Options([Constant(False), Number((), BOOL)])))
+            place.set(form.unpacked(entries))
         return found
 
     def _limit_ints(self) -> None:
@@ -577,9 +577,12 @@ class Loop:
         made = {key: one.form.made(leaves) for key, one in self.changed.items() if one.form is not None}
         for why in () if state.is_in_loop else ENDS:
             has_ended = truth(made.get(loop_ended(why).key, False))
+            reason = state.ended["reasons"].pop(why, None)
+            if has_ended is not False and reason is None:
+                # Room that was never exceeded.
+                has_ended = made[loop_ended(why).key] = False
             if has_ended is False:
                 continue
-            reason = state.ended["reasons"].pop(why)
             if has_ended is True or decided(has_ended, reason):
                 if why == "full":
                     return False

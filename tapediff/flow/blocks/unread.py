@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.values import CHOICES, Choice, Maybe, Restart, Unjoinable
+from ..state.values import CHOICES, Choice, DataKey, Maybe, Restart, Unjoinable
 
 
 class ReadBeforeWritten(Restart):
@@ -72,6 +73,10 @@ class _Rules:
         return _with_rules(value, "called")
 
     @staticmethod
+    def read(value: Unread) -> Object:
+        return value.value()
+
+    @staticmethod
     def settled(value: Unread) -> Object:
         return _with_rules(value, "settled")
 
@@ -103,6 +108,10 @@ def unread_in(value: Object) -> Unread | None:
             pending += value.options
         elif type(value) is Maybe:
             pending += value.condition, value.value
-        elif type(value) in (tuple, list):
+        elif type(value) is DataKey:
+            pending.append(value.value)
+        elif type(value) in (tuple, list, set, deque):
             pending += value
+        elif type(value) is dict:
+            pending += (*value, *value.values())
     return None
