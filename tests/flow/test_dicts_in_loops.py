@@ -8,9 +8,9 @@ from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
 import pytest
-from flow.one_tape import POINTS, recordings
 
 import tapediff as td
+from flow.one_tape import POINTS, recordings
 
 
 def visited(x):

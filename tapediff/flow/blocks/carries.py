@@ -120,14 +120,19 @@ class Items(Slots):
     """A dict or set with data-dependent keys: slots of its items, in order; a set's values are None."""
 
     def packed(self, value: Object) -> list[Object]:
-        return packed(keys.items(as_dict(value) if isinstance(value, set) else value))
+        return packed(keys.items(_dict_of(value)))
 
     def unpacked(self, entries: list[Object]) -> Object:
         items = {DataKey(key): Maybe(condition, value) for condition, (key, value) in map(parted, entries)}
         return items if self.kind is dict else set(members_of(items))
 
     def entries(self, value: Object) -> Iterable[Object]:
-        return keys.items(as_dict(value) if isinstance(value, set) else value, is_in_order=False)
+        return keys.items(_dict_of(value), is_in_order=False)
+
+
+def _dict_of(value: Object) -> dict[Object, Object]:
+    """A dict, or a set as one whose values are None."""
+    return as_dict(value) if isinstance(value, set) else value
 
 
 def made_anew(form: Form, value: Object) -> Iterator[Object]:
@@ -185,7 +190,7 @@ def form_at(place: Place, value: Object, *, is_slotted: bool = False) -> Form:
     if isinstance(place, Contents):
         if isinstance(value, (list, deque)) and (is_slotted or Maybe in map(type, value)):
             return Slots(type(value), None, 0).wider(value)
-        if isinstance(value, (dict, set)) and has_data_keys(as_dict(value) if isinstance(value, set) else value):
+        if isinstance(value, (dict, set)) and has_data_keys(_dict_of(value)):
             return Items(type(value), None, 0).wider(value)
         return Parts.of(value) if type(value) in (list, deque, dict) else Constant(value)
     return form_of(value)
@@ -194,7 +199,7 @@ def form_at(place: Place, value: Object, *, is_slotted: bool = False) -> Form:
 def wider_at(place: Place, form: Form, value: Object) -> Form:
     """Widen a form by the value in a place."""
     if isinstance(place, Contents) and isinstance(value, (dict, set)) and not isinstance(form, Items):
-        if not isinstance(form, Parts) or not form.is_like(value) or has_order(value):
+        if not isinstance(form, Parts) or not form.is_like(value) or has_order(_dict_of(value)):
             form = Items(type(value), None, 0)
     if isinstance(place, Contents) and isinstance(form, Parts) and form.kind is not dict:
         if len(value) != len(form.parts) or Maybe in map(type, value):

@@ -577,11 +577,12 @@ class Loop:
         made = {key: one.form.made(leaves) for key, one in self.changed.items() if one.form is not None}
         for why in () if state.is_in_loop else ENDS:
             has_ended = truth(made.get(loop_ended(why).key, False))
-            reason = state.ended["reasons"].pop(why, None)
-            if has_ended is not False and reason is None:
-                # Room that was never exceeded.
-                has_ended = made[loop_ended(why).key] = False
+            reason: Reason | None = state.ended["reasons"].pop(why, None)
             if has_ended is False:
+                continue
+            if reason is None:
+                # Room that was never exceeded.
+                made[loop_ended(why).key] = False
                 continue
             if has_ended is True or decided(has_ended, reason):
                 if why == "full":

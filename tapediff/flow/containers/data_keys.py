@@ -116,7 +116,7 @@ class Rows:
 
     __slots__ = ("condition", "hits", "keys", "values")
 
-    def __init__(self, keys: list[Object], hits: TrackedArray, values: Table, condition: Object) -> None:
+    def __init__(self, keys: list[Object], hits: Object, values: Table, condition: Object) -> None:
         self.keys, self.hits, self.values, self.condition = keys, hits, values, condition
 
     @property
@@ -128,16 +128,17 @@ class Rows:
         """The value of the key that is hit."""
         return self.values.at(once("position", lambda: np.argmax(self.hits), self.hits))
 
-    def selected(self) -> TrackedArray:
+    def selected(self) -> Object:
         """The hits where the sought key is this one."""
         return self.hits if self.condition is True else np.logical_and(self.hits, self.condition)
 
 
 def _rows(holder: dict[Object, Object], key: Object, condition: Object) -> Rows | None:
     """The first keys of a dict that a loop carries; None for few, and others than numbers and tuples of these."""
-    conditions, values = zip(*map(parted, dict.values(holder))) if holder else ((), ())
+    entries = list(map(parted, dict.values(holder)))
+    conditions, values = [condition for condition, _ in entries], [value for _, value in entries]
     known = next((k for k, one in enumerate(conditions) if one is not True), len(conditions))
-    covered, count = counted_from(conditions, known) if known < len(conditions) and is_data(conditions[known]) else (0, None)
+    covered, count = counted_from(conditions, known) if known < len(conditions) and is_data(conditions[known]) else (0, 0)
     if not covered or known + covered < LEAST_GATHERED:
         return None
     keys = list(holder)[: known + covered]
@@ -145,8 +146,8 @@ def _rows(holder: dict[Object, Object], key: Object, condition: Object) -> Rows 
     if table is None or of_values is None or not _is_of_numbers(table.form):
         return None
 
-    def hits() -> TrackedArray:
-        found = np.arange(len(keys)) < (known + count if known else count)
+    def hits() -> Object:
+        found: Object = np.arange(len(keys)) < known + count
         for column in table.columns:
             *numbers, wanted = column.numbers
             found = np.logical_and(found, stacked(numbers) == wanted)
