@@ -54,6 +54,7 @@ from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, lifted, st
 from ..translate import translation_of
 from ..users_code import is_users
 from .arguments import NATIVE
+from .draws import drawn
 from .numbers import Unchanged
 from .of_lengths import compressed_list, of_length
 from .programs import INDIFFERENT, METHODS, PROGRAMS, Program
@@ -217,6 +218,8 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
         raise Unjoinable(f"{f.__name__}() is not translated, and may check the type of a number, which depends on data: {why}", _SOURCE)
     if args and not named and (method := method_for(f, args)) is not None:
         return method()
+    if (result := drawn(f, args, named)) is not NATIVE:
+        return result
     args = taken_out(f, args)
     if state.kinds and type(f) is np.ufunc and not named and len(args) == f.nin and may_be_zero_of_ints(f.__name__, *args):
         return zero_of_ints(f(*args), *args)

@@ -371,6 +371,8 @@ def joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Object
     """A place's value after a branch."""
     if yes is no:
         return yes
+    if (made := place.joined(test, yes, no)) is not NotImplemented:
+        return made
     if isinstance(place, Contents):
         if isinstance(yes, (list, deque)) and (made := joined_by_columns(test, yes, no)) is not None:
             return made if isinstance(yes, list) else deque(made, yes.maxlen)

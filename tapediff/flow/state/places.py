@@ -42,6 +42,10 @@ class Place:
         """Store a value."""
         raise NotImplementedError
 
+    def joined(self, test: Object, yes: Object, no: Object) -> Object:
+        """The value after a branch; NotImplemented if that is a value of any place."""
+        return NotImplemented
+
 
 class Cell(Place):
     """A variable of a function."""

@@ -280,6 +280,7 @@ class State(threading.local):
         in_iterations: the number of instructions recorded of iterations of loops.
         young: ids of objects that the latest iteration of a loop created.
         earlier: objects of the collector's youngest generation from before the current iteration.
+        streams: by id, the numbered states of generators of random numbers.
         room: maximum length of a growing list in a rolled loop.
         ended: conditions that end a rolled loop: a full list, a large int, or an unjoinable iteration.
     """
@@ -325,6 +326,7 @@ class State(threading.local):
         self.packed: dict[tuple[int, int], list[list[int]]] = {}
         self.counts: dict[tuple[int, int], list[tuple[list[int], Object]]] = {}
         self.packings: dict[tuple[int, ...], tuple[Object, list[Object]]] = {}
+        self.streams: dict[int, Object] = {}
         self.room = FIRST_ROOM
         self.young = Young()
         self.earlier: list[Object] = []

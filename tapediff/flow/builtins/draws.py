@@ -1,0 +1,175 @@
+"""Random numbers drawn on sides of branches: the state of a generator, like all that sides change, is joined after them.
+
+The states that a generator has been in are numbered. Where its state is data, so is the number: a draw is made from each possible state,
+and the number selects the result and the next state.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import MethodType
+
+import numpy as np
+
+from ...base.current_recording import current_recorder
+from ..anything import Object
+from ..state.joins import CONSTANTS, join, one_of
+from ..state.numbers.bounds import equals, note_bounds
+from ..state.numbers.python_numbers import Kind, note_kind
+from ..state.places import Place, note
+from ..state.tables.columns import table_of
+from ..state.values import CHOICES, Unjoinable, is_data, state
+from .arguments import NATIVE
+
+# Maximum number of states from which one call draws.
+_MOST_STATES = 256
+# Methods that change an argument, or give access to the generator's own parts.
+_OTHERS = frozenset(("shuffle", "permuted", "spawn", "setstate", "set_state", "__setstate__", "__reduce__"))
+
+
+class Stream:
+    """The numbered states of a generator.
+
+    Attributes:
+        owner: the generator.
+        states: by number, copies of its state.
+        number: of the state that the program sees, maybe data.
+        possible: the numbers that this may be.
+        present: of the state that the generator is in.
+        are_many: it may be in too many states: guards decide where it draws.
+    """
+
+    def __init__(self, owner: Object) -> None:
+        self.owner = owner
+        self.states: list[Object] = []
+        self.are_many = False
+        self._numbers: dict[Object, int] = {}
+        self._drawn: dict[Object, tuple[Object, int]] = {}
+        self.number: Object = self._look()
+        self.possible = frozenset((self.number,))
+
+    def _look(self) -> int:
+        """The number of the state that the generator is in."""
+        present = _state_of(self.owner)
+        self.present = self._numbers.setdefault(_key_of(present), len(self.states))
+        if self.present == len(self.states):
+            self.states.append(present)
+        return self.present
+
+    def after(self, number: int, f: Callable[..., Object], args: tuple[Object, ...], named: dict[str, Object]) -> tuple[Object, int]:
+        """The result of a call from a state, and the next state."""
+        is_plain = all(type(value) in CONSTANTS for value in (*args, *named.values()))
+        key = (number, f.__name__, args, *named.items()) if is_plain else None
+        if key in self._drawn:
+            return self._drawn[key]
+        if number != self.present:
+            _set_state(self.owner, self.states[number])
+            self.present = number
+        found = f(*args, **named), self._look()
+        if key is not None and type(found[0]) in CONSTANTS:
+            self._drawn[key] = found
+        return found
+
+
+class Draws(Place):
+    """The state of a generator: its number, and the possible ones."""
+
+    def get(self) -> Object:
+        stream = state.streams[id(self.holder)]
+        return stream.number, stream.possible
+
+    def set(self, value: Object) -> None:
+        stream = state.streams[id(self.holder)]
+        stream.number, stream.possible = value
+
+    def joined(self, test: Object, yes: Object, no: Object) -> Object:
+        (first, ours), (second, theirs) = yes, no
+        return join(test, first, second), ours | theirs
+
+
+def drawn(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
+    """The result of a method that draws from a generator of this recording; NATIVE for other functions, and on the only path."""
+    owner = getattr(f, "__self__", None)
+    if args and type(args[0]) in _kinds() and getattr(type(args[0]), getattr(f, "__name__", ""), None) is f:
+        owner, *rest = args
+        f, args = MethodType(f, owner), tuple(rest)
+    if type(owner) not in _kinds() or id(owner) in state.callers or state.is_in_loop or f.__name__ in _OTHERS:
+        return NATIVE
+    if not (state.journals or id(owner) in state.streams) or any(type(value) in CHOICES for value in (*args, *named.values())):
+        return NATIVE
+    if id(owner) not in state.streams:
+        state.streams[id(owner)] = Stream(owner)
+    stream = state.streams[id(owner)]
+    possible = sorted(stream.possible)
+    stream.are_many = stream.are_many or len(possible) > _MOST_STATES
+    if stream.are_many and state.journals:
+        raise Unjoinable("a generator of random numbers may be in too many states", "draw before the branch")
+    note(Draws(owner))
+    number = stream.number
+    if not is_data(number):
+        result, stream.number = stream.after(number, f, args, named)
+        stream.possible = frozenset((stream.number,))
+        return result
+    found = [stream.after(k, f, args, named) for k in possible]
+    position, following = _position(number, possible), [after for _, after in found]
+    stream.possible = frozenset(following)
+    if len(stream.possible) == 1:
+        stream.number = following[0]
+    else:
+        stream.number = _taken(np.array(following), position)
+        note_bounds(stream.number, min(following), max(following))
+    return _at(position, [result for result, _ in found])
+
+
+def _position(number: Object, possible: list[int]) -> Object:
+    """The position of a number among the possible ones."""
+    low, high = possible[0], possible[-1]
+    position = number - low
+    if high - low + 1 == len(possible):
+        return position
+    places = np.zeros(high - low + 1, np.int64)
+    places[np.array(possible) - low] = np.arange(len(possible))
+    return _taken(places, position)
+
+
+def _taken(numbers: np.ndarray, position: Object) -> Object:
+    """The int at a position."""
+    return note_kind(np.take(current_recorder().tracked_constant(numbers), position, mode="clip"), Kind(True, True))
+
+
+def _at(position: Object, results: list[Object]) -> Object:
+    """The result at a position."""
+    if len(results) == 1:
+        return results[0]
+    if all(type(one) is np.ndarray and one.dtype.kind in "fi" and one.shape == results[0].shape for one in results):
+        return np.take(current_recorder().tracked_constant(np.stack(results)), position, axis=0, mode="clip")
+    table = table_of(results)
+    return one_of([(equals(position, k), one) for k, one in enumerate(results)]) if table is None else table.at(position)
+
+
+def _kinds() -> tuple[type, ...]:
+    """The classes of generators, of modules that are loaded."""
+    numpys, pythons = sys.modules.get("numpy.random"), sys.modules.get("random")
+    kinds = () if numpys is None else (numpys.Generator, numpys.RandomState)
+    return kinds if pythons is None else (*kinds, pythons.Random)
+
+
+def _state_of(owner: Object) -> Object:
+    if hasattr(owner, "bit_generator"):
+        return owner.bit_generator.state
+    return owner.get_state(legacy=False) if hasattr(owner, "get_state") else owner.getstate()
+
+
+def _set_state(owner: Object, value: Object) -> None:
+    if hasattr(owner, "bit_generator"):
+        owner.bit_generator.state = value
+    else:
+        (owner.set_state if hasattr(owner, "set_state") else owner.setstate)(value)
+
+
+def _key_of(value: Object) -> Object:
+    """A hashable form of a generator's state."""
+    if isinstance(value, dict):
+        return tuple((name, _key_of(part)) for name, part in value.items())
+    return value.tobytes() if isinstance(value, np.ndarray) else value

@@ -1,0 +1,138 @@
+"""Numbers that a generator of the recorded function draws on sides of branches."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from flow.one_tape import POINTS, recordings
+
+import tapediff as td
+
+
+def annealing(x):
+    rng = random.Random(1)
+    at, heat = x[0], 1.0 + abs(x[1])
+    cost = (at - 1) ** 2
+    for _ in range(30):
+        new = at + rng.gauss(0, 0.3)
+        found = (new - 1) ** 2 + 0.3 * math.sin(5 * new)
+        if found < cost or rng.random() < math.exp(-(found - cost) / heat):
+            at, cost = new, found
+        heat *= 0.95
+    return cost + rng.random() * x[2]
+
+
+def metropolis(x):
+    rng = np.random.default_rng(0)
+    at, height, moves = x[0], -0.5 * x[0] ** 2, 0
+    for _ in range(25):
+        new = at + x[1] * rng.normal()
+        found = -0.5 * new**2
+        if found > height or math.log(rng.random()) < found - height:
+            at, height, moves = new, found, moves + 1
+    return at * at + moves * x[2]
+
+
+def unlike_draws(x):
+    rng = np.random.default_rng(3)
+    s, v = 0.0, x[0]
+    for _ in range(12):
+        if v > 0.3 * x[1]:
+            v = v + 0.3 * rng.normal() - 0.2
+        elif v < -0.5:
+            v = v + rng.uniform(0.0, 1.0) * x[2]
+        else:
+            v = v * 0.9 + rng.integers(0, 3) * 0.1
+        s += v * v
+    return s
+
+
+def arrays_drawn(x):
+    rng = np.random.RandomState(1)
+    y = x[:3] * 1.0
+    for _ in range(6):
+        y = y * 0.5 - rng.randn(3) * 0.3 if y.sum() > 0 else y + abs(rng.standard_normal(3))
+    return (y * y).sum()
+
+
+def tracked_parameters(x):
+    rng = random.Random(2)
+    if x[0] > 0:
+        s = rng.gauss(x[1], 0.5) + rng.uniform(x[2], 2.0)
+    else:
+        s = rng.choice([x[3], x[4], 1.0])
+    return s * rng.gauss(x[5], 1.0)
+
+
+def drawn_by_a_function(x):
+    rng = random.Random(7)
+
+    def step(v):
+        return v + rng.random() if v < x[1] else v * 0.5
+
+    s = x[0]
+    for _ in range(8):
+        s = step(s)
+    try:
+        if s > x[2]:
+            s += rng.random()
+            raise ValueError
+    except ValueError:
+        s *= rng.random()
+    return s * rng.random()
+
+
+PROGRAMS = [annealing, metropolis, unlike_draws, arrays_drawn, tracked_parameters, drawn_by_a_function]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_draws_on_sides_need_one_recording(program):
+    """The generator's state after a branch is that of the side that was taken."""
+    assert recordings(program, POINTS[:12]) == 1
+
+
+def test_what_a_draw_changes_beside_the_generator_is_decided_by_a_guard():
+    """`shuffle` writes to its argument."""
+
+    def program(x):
+        rng, items = random.Random(2), [x[0], x[1], x[2]]
+        if x[3] > 0:
+            rng.shuffle(items)
+        return items[0] * 2 + items[1] + rng.random() * x[2]
+
+    assert recordings(program, POINTS[:12]) == 2
+
+
+def test_a_generator_of_the_caller_is_left_as_python_leaves_it():
+    """Its draws on a side are a guard's."""
+    rng, other = random.Random(5), random.Random(5)
+
+    def program(x, rng):
+        return x * rng.random() if x > 0 else -x
+
+    with pytest.warns(td.FrozenRandomWarning):
+        td.GuardedTape(lambda x: program(x, rng))(np.float64(1.0))
+    program(1.0, other)
+    assert rng.getstate() == other.getstate()
+
+
+def test_too_many_states_are_decided_by_guards():
+    """Draws of three kinds on independent branches."""
+
+    def program(x):
+        rng, s = random.Random(4), 0.0
+        for k in range(14):
+            if math.sin(k * x[0]) > x[1]:
+                s += rng.choice([1.0, 2.0, x[2]])
+            if rng.random() < 0.5:
+                s *= 0.9
+            elif x[2] > 0 and rng.randint(1, 6) > 3:
+                s += rng.gauss(x[0], 0.1)
+        return s
+
+    g = td.GuardedTape(program)
+    for p in POINTS[:4]:
+        assert g(p[:3]) == pytest.approx(program(p[:3]), rel=1e-12)
