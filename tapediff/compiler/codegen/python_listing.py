@@ -21,6 +21,7 @@ from ..bytecode.sweeps.listing import sweep_lines
 from ..bytecode.sweeps.program import Sweeps
 from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES, for_each_matrix
+from ..loop_ir.leading_blocks import on_blocks
 from ..loop_ir.program import (
     Access,
     Bands,
@@ -197,7 +198,8 @@ class _Printer:
         return ["for matrix in range(first, stop):", "    " + self._call(of_one_matrix(call), operands, result)]
 
     def _call(self, call: RoutineCall, operands: list[str], result: str) -> str:
-        text = f"{_routine_name(call)}({_tuple(operands)}, {result})"
+        ends = "".join([f", {self._end_of(size)}" for size in call.sizes if isinstance(size, Extent)])
+        text = f"{_routine_name(call)}({_tuple(operands)}, {result}{ends})"
         return _commented(f"if {text}: return failure({call.failure})" if call.failure >= 0 else text, call.site)
 
     def _from(self, storage: int, offset: int) -> str:
@@ -349,7 +351,8 @@ def of_one_matrix(call: RoutineCall) -> RoutineCall:
 
 def _routine_name(call: RoutineCall) -> str:
     """The routine with its sizes; for stacks, the number of matrices and their distance."""
-    numbers = list(map(int, call.sizes)) + ([] if call.count == 1 else [call.count, *call.advances])
+    numbers = [f"{size:d}" + "_or_less" * isinstance(size, Extent) for size in call.sizes]
+    numbers += [] if call.count == 1 else map(str, [call.count, *call.advances])
     each = "_of_each" * (call.count != 1)
     return call.routine + each + "".join(f"_{number}" for number in numbers).replace("-", "m")
 
@@ -381,8 +384,10 @@ def _python_part(item: Part) -> Callable[..., bool | int | None]:
     return _python_routine(item) if isinstance(item, RoutineCall) else _python_invoke(item)
 
 
-def _python_routine(call: RoutineCall) -> Callable[[tuple[np.ndarray, ...], np.ndarray], bool | None]:
+def _python_routine(call: RoutineCall) -> Callable[..., bool | None]:
     python = ROUTINES[call.routine].python
+    if any(isinstance(size, Extent) for size in call.sizes):
+        return lambda operands, result, *ends: on_blocks(python, call, list(operands), result, ends)
     if call.count == 1:
         return lambda operands, result: python(list(operands), result, call.sizes)
     return lambda operands, result: for_each_matrix(python, list(operands), result, call.sizes, call.count, call.advances)

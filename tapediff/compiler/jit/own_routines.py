@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from ..linalg import bands, index_routines, sparse_products
@@ -15,6 +16,9 @@ _DENSE: dict[str, Callable[[int], str]] = {
     "cholesky_pullback": dense_pullback.cholesky_pullback,
     "triangular_solve": dense_solve.triangular_solve,
     "product": dense_product.product,
+    "cholesky" + tiles.WITHIN: partial(dense_cholesky.cholesky, within=True),
+    "cholesky_pullback" + tiles.WITHIN: partial(dense_pullback.cholesky_pullback, within=True),
+    "product" + tiles.WITHIN: partial(dense_product.product, within=True),
 }
 
 

@@ -63,7 +63,13 @@ class Carry(NamedTuple):
     number: int
 
 
-Known: TypeAlias = Beyond | Range | Integer | IsNegative | Carry | None
+class Identity(NamedTuple):
+    """The entries of the unit matrix from `ends` on; all are if there are none."""
+
+    ends: Ends
+
+
+Known: TypeAlias = Beyond | Range | Integer | IsNegative | Carry | Identity | None
 
 
 def shifted(ends: Ends, by: int) -> Ends:
@@ -187,6 +193,8 @@ def _called(name: str, given: list[Known]) -> Known:
             return condition.integer._replace(is_clipped=True)
         if isinstance(condition, Beyond):
             chosen = a if condition.value else b
+            if isinstance(chosen, Identity):
+                return Identity(condition.ends | chosen.ends)
             return type(chosen)(condition.ends | chosen.ends, chosen[1]) if isinstance(chosen, (Beyond, Carry)) else None
         if isinstance(a, (Beyond, Carry)) and isinstance(b, (Beyond, Carry)) and a[1] == b[1] and type(a) is type(b):
             return type(a)(a.ends | b.ends, a[1])

@@ -18,10 +18,11 @@ import numpy as np
 from ...ir.instruction import BOOL, DynamicArrayType, ValueType
 from ...ops.control.calls import LOOP
 from ...ops.control.loop_forms import LoopForm
-from .beyond import NO_ENDS, Axis, Beyond, Ends, Integer, IsNegative, Known, Range, axis_of, evaluated, shifted
+from .beyond import NO_ENDS, Axis, Beyond, Ends, Identity, Integer, IsNegative, Known, Range, axis_of, evaluated, shifted
 from .dependencies import is_same_point, read_by, written_by
 from .idle_iterations import Idle, idle_iterations, with_constants
-from .program import Access, Extent, Invoke, Item, Literal, Step, Storage, neutral
+from .leading_blocks import access, end_of_operands, ended, form_of, reads_of, zeros_of_result
+from .program import Access, Extent, Invoke, Item, Literal, RoutineCall, Step, Storage, neutral
 from .views import contiguous
 
 # By axis of a storage, the end of the entries that are read; axes that are not there are read as a whole.
@@ -44,6 +45,8 @@ class _Values:
         of_step: by number of a step, for each loop, what is known of its value.
         by_axis: by storage and axis, the value beyond.
         integers: by storage, the integers that may be ends, and whether they are negative.
+        squares: by storage of a square matrix that is the unit matrix beyond an end, its order and that end.
+        of_call: by number of a call of a routine, the end of its operands.
         idle: by number of a loop of a callee, what its iterations do beyond.
         has_ends: some value is constant beyond an integer.
     """
@@ -57,10 +60,14 @@ class _Values:
         self.integers: dict[int, Integer | IsNegative] = {
             s.number: Integer(s.number) for s in storages if s.home == "input" and s.kind == "i64" and s.size == 1
         }
+        self.squares: dict[int, tuple[int, Ends] | None] = {}
+        self.of_call: dict[int, Ends | None] = {}
         self.has_ends, self.idle = False, dict[int, Idle]()
         for number, step in enumerate(steps):
             if isinstance(step, Invoke):
                 self._note_invoke(number, step)
+            elif isinstance(step, RoutineCall):
+                self._note_call(number, step)
             elif isinstance(step, Step) and step.domain:
                 self.of_step[number] = self._of_step(step)
             elif isinstance(step, Step):
@@ -74,6 +81,9 @@ class _Values:
     def _of_step(self, step: Step) -> list[Known]:
         known = [evaluated(step.expression, self._reads(step, level)) for level in range(len(step.domain))]
         write, item = step.write, self.storages[step.write.storage]
+        unit = known[0]
+        if isinstance(unit, Identity) and unit == known[-1] and self._is_square(write, step.domain) and item.number not in self.several:
+            self.squares[item.number] = step.domain[0], unit.ends
         for level, value in enumerate(known):
             if not (isinstance(value, Beyond) and value.ends):
                 continue
@@ -88,10 +98,10 @@ class _Values:
         return known
 
     def _reads(self, step: Step, level: int) -> dict[str, Known]:
-        known = {name: self.of_read(read, step, level) for name, read in zip(step.names, step.reads)}
+        known = {name: self.of_read(read, step.domain, level) for name, read in zip(step.names, step.reads)}
         return known | {name: None for name, _ in step.parameters}
 
-    def of_read(self, read: Access | Literal, step: Step, level: int) -> Known:
+    def of_read(self, read: Access | Literal, domain: tuple[int, ...], level: int) -> Known:
         """The facts about a read, along a loop."""
         if isinstance(read, Literal):
             return _literal(read)
@@ -101,20 +111,64 @@ class _Values:
         if not read.strides[level]:
             return self.integers.get(read.storage)
         if item.home == "constant" and item.kind == "i64":
-            return self._range(read, step, level, item)
+            return self._range(read, domain, level, item)
+        if item.home == "constant" or read.storage in self.squares:
+            return self._of_square(read, domain, level)
         by_axis = self.by_axis.get(read.storage)
         if by_axis is None:
             return None
-        place = axis_of(read, step.domain, level, item.size)
+        place = axis_of(read, domain, level, item.size)
         known = None if place is None else by_axis.get(place[0])
         return None if known is None or place is None else known._replace(ends=shifted(known.ends, -place[1]))
 
-    def _range(self, read: Access, step: Step, level: int, item: Storage) -> Range | None:
+    def _of_square(self, read: Access, domain: tuple[int, ...], level: int) -> Known:
+        """The facts about a read of a matrix that is the unit matrix beyond an end, or of its diagonal."""
+        if read.offset or not (self._is_square(read, domain) or _is_diagonal(read, level)):
+            return None
+        if read.storage not in self.squares:
+            self.squares[read.storage] = self._unit(self.storages[read.storage])
+        square = self.squares[read.storage]
+        if square is None:
+            return None
+        order, ends = square
+        if _is_diagonal(read, level):
+            return Beyond(ends, 1.0) if read.strides[level] == order + 1 and domain[level] <= order else None
+        return Identity(ends) if domain == (order, order) else None
+
+    def _is_square(self, place: Access, domain: tuple[int, ...]) -> bool:
+        """True for all entries of a square matrix, by rows or by columns."""
+        return len(domain) == 2 and domain[0] == domain[1] and {*place.strides} == {1, int(domain[0])} and not place.offset
+
+    def _unit(self, item: Storage) -> tuple[int, Ends] | None:
+        order = math.isqrt(item.size)
+        if item.kind != "f64" or order**2 != item.size or order < 2:
+            return None
+        array = np.frombuffer(self._constants, np.float64, item.size, item.position).reshape(order, order)
+        return (order, NO_ENDS) if (array == np.eye(order)).all() else None
+
+    def _range(self, read: Access, domain: tuple[int, ...], level: int, item: Storage) -> Range | None:
         if any(stride for k, stride in enumerate(read.strides) if k != level):
             return None
         array = np.frombuffer(self._constants, np.int64, item.size, item.position)
-        entries = array[read.offset + read.strides[level] * np.arange(step.domain[level])]
+        entries = array[read.offset + read.strides[level] * np.arange(domain[level])]
         return Range(int(entries[0])) if (entries == entries[0] + np.arange(len(entries))).all() else None
+
+    # Routines
+
+    def _note_call(self, number: int, call: RoutineCall) -> None:
+        form = form_of(call)
+        if form is None:
+            return
+        end = self.of_call[number] = end_of_operands(call, form, self.of_read)
+        if form.result is None or call.result in self.several:
+            return
+        if form.makes_square and end:
+            self.squares[call.result] = call.sizes[0], end
+        result, domain = access(form.result, call.result, 0, call.sizes)
+        for level, zero in enumerate(zeros_of_result(call, form, end, self.of_read)):
+            place = axis_of(result, domain, level, self.storages[call.result].size)
+            if zero and place is not None:
+                self.by_axis.setdefault(call.result, {})[place[0]] = Beyond(zero, 0.0)
 
     # Loops of callees
 
@@ -189,6 +243,9 @@ class _Ending:
             elif isinstance(step, Invoke):
                 step = self._ended_invoke(number, step)
                 self._note_invoke(step)
+            elif isinstance(step, RoutineCall) and number in self.values.of_call:
+                step = self._ended_call(number, step)
+                self._note_call(step)
             else:
                 for storage in read_by(step):
                     self._note(storage, {}, 0, self.storages[storage].size)
@@ -221,7 +278,12 @@ class _Ending:
             is_neutral = step.combine is not None and constant is not None and constant.value == neutral(step.combine, item.kind)
             return (constant.ends if is_neutral and constant and (write.index_read < 0 or step.combine == "add") else None), None
         needed, place = self.needed.get(item.number), axis_of(write, step.domain, level, item.size)
-        if write.index_read >= 0 or needed is None or place is None:
+        if write.index_read >= 0 or needed is None:
+            return None, None
+        diagonal = _axes_of_diagonal(write, step.domain, level, item.size)
+        if diagonal and all(axis in needed for axis in diagonal):
+            return NO_ENDS.union(*(needed[axis] for axis in diagonal)), None
+        if place is None:
             return None, None
         axis, first = place
         if axis in needed:
@@ -234,15 +296,18 @@ class _Ending:
 
     def _note_step(self, step: Step) -> None:
         for read in step.reads:
-            if not isinstance(read, Access):
-                continue
-            found = Needed()
-            for level, extent in enumerate(step.domain):
-                if isinstance(extent, Extent):
-                    place = axis_of(read, step.domain, level, self.storages[read.storage].size)
-                    if place is not None:
-                        found[place[0]] = shifted(extent.ends, place[1])
-            self._note(read.storage, found, *self._entries(read, step.domain))
+            if isinstance(read, Access):
+                self._note_read(read, step.domain)
+
+    def _note_read(self, read: Access, domain: tuple[int, ...]) -> None:
+        found, size = Needed(), self.storages[read.storage].size
+        for level, extent in enumerate(domain):
+            if isinstance(extent, Extent):
+                place = axis_of(read, domain, level, size)
+                if place is not None:
+                    found[place[0]] = shifted(extent.ends, place[1])
+                found |= dict.fromkeys(_axes_of_diagonal(read, domain, level, size), extent.ends)
+        self._note(read.storage, found, *self._entries(read, domain))
 
     def _note(self, storage: int, found: Needed, first: int, end: int) -> None:
         known = self.needed.get(storage)
@@ -256,6 +321,28 @@ class _Ending:
             return 0, self.storages[read.storage].size
         moves = [stride * (extent - 1) for stride, extent in zip(read.strides, domain)]
         return read.offset + sum(min(0, move) for move in moves), read.offset + sum(max(0, move) for move in moves) + 1
+
+    # Routines
+
+    def _ended_call(self, number: int, call: RoutineCall) -> RoutineCall:
+        form = form_of(call)
+        assert form is not None, "it has been looked at"
+        along, size, needed = list[Ends | None]([None, None]), self.storages[call.result].size, self.needed.get(call.result)
+        if form.result is not None and needed is not None:
+            result, domain = access(form.result, call.result, 0, call.sizes)
+            for level in (0, 1):
+                place = axis_of(result, domain, level, size)
+                along[level] = None if place is None else needed.get(place[0])
+        return ended(call, form, self.values.of_call[number], (along[0], along[1]))
+
+    def _note_call(self, call: RoutineCall) -> None:
+        form = form_of(call)
+        assert form is not None, "it has been looked at"
+        reads = reads_of(call, form)
+        for read, domain in reads:
+            self._note_read(read, domain)
+        for storage, _ in call.operands[len(reads) :]:
+            self._note(storage, {}, 0, self.storages[storage].size)
 
     # Loops of callees
 
@@ -295,6 +382,18 @@ class _Ending:
                 if place is not None:
                     read[place[0]] = shifted(invoke.stop, place[1])
             self._note(storage, read, offset, offset + size)
+
+
+def _is_diagonal(place: Access, level: int) -> bool:
+    """True if a loop alone moves through a storage, and not entry by entry."""
+    return place.index_read < 0 and place.strides[level] > 2 and sum(map(bool, place.strides)) == 1
+
+
+def _axes_of_diagonal(place: Access, domain: tuple[int, ...], level: int, size: int) -> list[Axis]:
+    """The rows and the columns of a matrix whose diagonal a loop runs along, if it is one."""
+    order = place.strides[level] - 1
+    is_one = _is_diagonal(place, level) and not place.offset and domain[level] <= order and size % order == 0
+    return [(order, size // order), (1, order)] if is_one else []
 
 
 def _joined(a: Needed, b: Needed) -> Needed:
@@ -364,7 +463,7 @@ def _read(read: Access | Literal, step: Step, values: _Values, known: dict[int, 
         return read
     kind = values.storages[read.storage].kind
     for level, extent in enumerate(step.domain):
-        mask = values.of_read(read, step, level) if isinstance(extent, Extent) and read.strides[level] else None
+        mask = values.of_read(read, step.domain, level) if isinstance(extent, Extent) and read.strides[level] else None
         if isinstance(mask, Beyond) and mask.before is not None and isinstance(extent, Extent) and mask.ends == extent.ends:
             return Literal(bool(mask.before), kind)
     written = known.get(read.storage)
