@@ -112,8 +112,11 @@ class Emitter(KernelFunction):
 
     def _clear(self, step: Step) -> None:
         self.code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-        address = self.address(step.write.storage, step.write.offset)
-        self.code.line(f"call void @llvm.memset.p0.i64(ptr {address}, i8 0, i64 {8 * step.domain[0]}, i1 false)")
+        address, (extent,) = self.address(step.write.storage, step.write.offset), step.domain
+        size = str(8 * extent)
+        if isinstance(extent, Extent):
+            size = end_of(self, extent.ends, extent // extent.scale, 8 * extent.scale).ref
+        self.code.line(f"call void @llvm.memset.p0.i64(ptr {address}, i8 0, i64 {size}, i1 false)")
 
     def _empty_reduction(self, step: Step) -> None:
         storage = self.storages[step.write.storage]

@@ -139,7 +139,9 @@ class _Printer:
         return f"min(max({', '.join([*sums, '0'])}), {extent})"
 
     def _end_of(self, extent: int) -> str:
-        return self._end(extent.ends, extent) if isinstance(extent, Extent) else str(extent)
+        if not isinstance(extent, Extent):
+            return str(extent)
+        return self._end(extent.ends, extent // extent.scale) + f" * {extent.scale}" * (extent.scale > 1)
 
     def _items(self, group: Straight | Interpreted) -> list[str]:
         """The lines of code outside loops."""

@@ -25,7 +25,7 @@ def size_text(count: int | Value) -> str:
 
 
 def order_texts(count: int | Value, n: int) -> tuple[str, str]:
-    """The end of the name, and the sizes in the call, of a routine on square matrices of order n, of which the leading `count` rows exist."""
+    """The end of the name, and the sizes in the call, of a loop over the first `count` rows and columns of a matrix of order n."""
     return (WITHIN, f"i64 {count.ref}, i64 {n}") if isinstance(count, Value) else ("", f"i64 {count}")
 
 

@@ -75,7 +75,8 @@ def zero_on_diagonal(*, within: bool = False) -> list[str]:
 @cache
 def exchange_rows(*, within: bool = False) -> list[str]:
     """`void tapediff_exchange_rows(x, lu, n, k, backwards)`: swap n rows of k by the pivots after the factors, from either end."""
-    f = Function("tapediff_exchange_rows" + WITHIN * within, VOID, _ATTRIBUTES, x=PTR, lu=PTR, n=I64, k=I64, backwards=I1, **_ORDER if within else {})
+    name, more = "tapediff_exchange_rows" + WITHIN * within, _ORDER if within else {}
+    f = Function(name, VOID, _ATTRIBUTES, x=PTR, lu=PTR, n=I64, k=I64, backwards=I1, **more)
     x, lu, n, k, backwards = f.parameters[:5]
     order = f.parameters[-1] if within else n
     rows, pivots = Array(x, F64), Array(Array(lu, F64).address(order * order), I32)
@@ -119,16 +120,17 @@ def det_sign(*, within: bool = False) -> list[str]:
 
 
 @cache
-def scale_columns() -> list[str]:
+def scale_columns(*, within: bool = False) -> list[str]:
     """`void tapediff_scale_columns(matrix, values, sign, n)`: multiply each column by the sign and the product of the other values."""
-    f = Function("tapediff_scale_columns", VOID, _ATTRIBUTES, matrix=PTR, values=PTR, sign=F64, n=I64)
-    matrix, values, sign, n = f.parameters
+    name = "tapediff_scale_columns" + WITHIN * within
+    f = Function(name, VOID, _ATTRIBUTES, matrix=PTR, values=PTR, sign=F64, n=I64, **_ORDER if within else {})
+    matrix, values, sign, n, order = *f.parameters[:4], f.parameters[-1]
     entries, factor = Array(matrix, F64), f.variable(F64)
     with f.loop(0, n) as j:
         factor.value = sign
         with f.loop(0, n) as k, f.if_(j != k):
             factor.value *= Array(values, F64)[k]
         with f.loop(0, n) as i:
-            entries.at(i * n + j).value *= factor.value
+            entries.at(i * order + j).value *= factor.value
     f.return_()
     return included(f)

@@ -18,7 +18,20 @@ import numpy as np
 from ...ir.instruction import BOOL, DynamicArrayType, ValueType
 from ...ops.control.calls import LOOP
 from ...ops.control.loop_forms import LoopForm
-from .beyond import NO_ENDS, Axis, Beyond, Ends, Identity, Integer, IsNegative, Known, Range, axis_of, evaluated, shifted
+from .beyond import (
+    NO_ENDS,
+    Axis,
+    Beyond,
+    Ends,
+    Identity,
+    Integer,
+    IsNegative,
+    Known,
+    Range,
+    axis_of,
+    evaluated,
+    shifted,
+)
 from .dependencies import is_same_point, read_by, written_by
 from .idle_iterations import Idle, idle_iterations, with_constants
 from .leading_blocks import access, end_of_operands, ended, form_of, reads_of, zeros_of_result
@@ -45,6 +58,7 @@ class _Values:
         of_step: by number of a step, for each loop, what is known of its value.
         by_axis: by storage and axis, the value beyond.
         integers: by storage, the integers that may be ends, and whether they are negative.
+        in_parts: the storages that several steps write; `filled`: by storage, the number that one of these fills it with.
         squares: by storage of a square matrix that is the unit matrix beyond an end, its order and that end.
         of_call: by number of a call of a routine, the end of its operands.
         idle: by number of a loop of a callee, what its iterations do beyond.
@@ -55,11 +69,13 @@ class _Values:
         self.storages, self._constants = storages, constants
         seen = set[int]()
         self.several = {s for step in steps for s in written_by(step) if s in seen or seen.add(s)}
+        self.in_parts = self.several - {s for step in steps if not isinstance(step, Step) for s in written_by(step)}
         self.by_axis: dict[int, dict[Axis, Beyond]] = {}
         self.of_step: dict[int, list[Known]] = {}
         self.integers: dict[int, Integer | IsNegative] = {
             s.number: Integer(s.number) for s in storages if s.home == "input" and s.kind == "i64" and s.size == 1
         }
+        self.filled: dict[int, Literal] = {}
         self.squares: dict[int, tuple[int, Ends] | None] = {}
         self.of_call: dict[int, Ends | None] = {}
         self.has_ends, self.idle = False, dict[int, Idle]()
@@ -72,7 +88,9 @@ class _Values:
                 self.of_step[number] = self._of_step(step)
             elif isinstance(step, Step):
                 known = evaluated(step.expression, {name: self._of_number(read) for name, read in zip(step.names, step.reads)})
-                if isinstance(known, (Integer, IsNegative)) and step.write.storage not in self.several and not step.combine:
+                if step.write.storage in self.in_parts:
+                    self._note_part(step, [])
+                elif isinstance(known, (Integer, IsNegative)) and step.write.storage not in self.several and not step.combine:
                     self.integers[step.write.storage] = known
 
     def _of_number(self, read: Access | Literal) -> Known:
@@ -84,6 +102,8 @@ class _Values:
         unit = known[0]
         if isinstance(unit, Identity) and unit == known[-1] and self._is_square(write, step.domain) and item.number not in self.several:
             self.squares[item.number] = step.domain[0], unit.ends
+        if item.number in self.in_parts:
+            self._note_part(step, known)
         for level, value in enumerate(known):
             if not (isinstance(value, Beyond) and value.ends):
                 continue
@@ -96,6 +116,23 @@ class _Values:
                 is_whole = step.combine is None
                 self.by_axis.setdefault(item.number, {})[axis] = value if is_whole else value._replace(before=None)
         return known
+
+    def _note_part(self, step: Step, known: list[Known]) -> None:
+        """Note what is known of an array that is filled, and then written in parts: the parts are as filled beyond their ends."""
+        number, size = step.write.storage, self.storages[step.write.storage].size
+        if _is_fill(step, size) and isinstance(step.reads[0], Literal):
+            self.filled[number] = step.reads[0]
+            return
+        fill, before, found = self.filled.get(number), self.by_axis.get(number), dict[Axis, Beyond]()
+        for level, value in enumerate(known):
+            if fill and isinstance(value, Beyond) and value.ends and value.value == fill.value and step.combine is None:
+                axes = [(axis, 0) for axis in _axes_of_diagonal(step.write, step.domain, level, size)]
+                place = axis_of(step.write, step.domain, level, size)
+                for axis, first in [*axes, *[place] * (place is not None)]:
+                    found[axis] = Beyond(shifted(value.ends, first), fill.value)
+        if before is not None:
+            found = {axis: one._replace(ends=one.ends | before[axis].ends) for axis, one in found.items() if axis in before}
+        self.by_axis[number] = found
 
     def _reads(self, step: Step, level: int) -> dict[str, Known]:
         known = {name: self.of_read(read, step.domain, level) for name, read in zip(step.names, step.reads)}
@@ -229,7 +266,7 @@ class _Ending:
         self.values, self.storages = values, values.storages
         self.needed: dict[int, Needed] = {s.number: {} for s in values.storages if s.home == "output"}
         self.reads: dict[int, list[tuple[Needed, int, int]]] = {}
-        self._extents: dict[tuple[int, Ends], Extent] = {}
+        self._extents: dict[tuple[int, Ends, int], Extent] = {}
 
     def ended(self, steps: Sequence[Item]) -> list[Item]:
         found = list[Item]()
@@ -258,9 +295,10 @@ class _Ending:
         for level in range(len(domain)):
             ends, value = self._end_of(step, level, self.values.of_step[number][level])
             if ends:
-                # One object for equal ones, which are compared often.
-                domain[level] = self._extents.setdefault((domain[level], ends), Extent(domain[level], ends))
+                domain[level] = self._extent(domain[level], ends)
                 filled = filled if value is None else value
+        if tuple(domain) == step.domain:
+            domain = self._rows_of_fill(step)
         if tuple(domain) == step.domain:
             return step, []
         step = replace(step, domain=tuple(domain))
@@ -269,6 +307,19 @@ class _Ending:
         item = self.storages[step.write.storage]
         fill = Step((item.size,), (filled,), "r0", (), Access(item.number, 0, (1,)), site=step.site)
         return replace(step, is_disjoint_part=True), [fill]
+
+    def _extent(self, extent: int, ends: Ends, scale: int = 1) -> Extent:
+        # One object for equal ones, which are compared often.
+        return self._extents.setdefault((extent, ends, scale), Extent(extent, ends, scale))
+
+    def _rows_of_fill(self, step: Step) -> list[int]:
+        """The domain of a fill of a whole array entry by entry, which ends where its rows do."""
+        size = self.storages[step.write.storage].size
+        if _is_fill(step, size):
+            for (row, extent), ends in self.needed.get(step.write.storage, {}).items():
+                if row * extent == size:
+                    return [self._extent(size, ends, row)]
+        return list(step.domain)
 
     def _end_of(self, step: Step, level: int, known: Known) -> tuple[Ends | None, Literal | None]:
         """The end at which a loop may stop, None if it has to run on; and the number to fill an array with."""
@@ -384,6 +435,12 @@ class _Ending:
             self._note(storage, read, offset, offset + size)
 
 
+def _is_fill(step: Step, size: int) -> bool:
+    """True for a step that writes one number to all entries of a storage."""
+    is_number = len(step.reads) == 1 and isinstance(step.reads[0], Literal) and step.expression == "r0"
+    return is_number and step.domain == (size,) and step.write.strides == (1,) and not step.combine
+
+
 def _is_diagonal(place: Access, level: int) -> bool:
     """True if a loop alone moves through a storage, and not entry by entry."""
     return place.index_read < 0 and place.strides[level] > 2 and sum(map(bool, place.strides)) == 1
@@ -431,6 +488,8 @@ def without_masks(steps: Sequence[Item], values: _Values) -> list[Item]:
                 known[step.write.storage] = _Written(step, value)
         elif isinstance(step, Invoke) and step.stop:
             step = _without_mask(step, values)
+        elif isinstance(step, RoutineCall) and known:
+            step = replace(step, operands=tuple([_source(place, known) for place in step.operands]))
         found.append(step)
     used = {s.number for s in values.storages if s.home == "output"}
     left = list[Item]()
@@ -470,6 +529,14 @@ def _read(read: Access | Literal, step: Step, values: _Values, known: dict[int, 
     if written is None or not is_same_point(step, read, written.step):
         return read
     return written.value
+
+
+def _source(operand: tuple[int, int], known: dict[int, _Written]) -> tuple[int, int]:
+    """The array of which an operand of a routine is a copy."""
+    written = known.get(operand[0])
+    if written is None or not isinstance(written.value, Access) or written.value.strides != written.step.write.strides:
+        return operand
+    return written.value.storage, operand[1] + written.value.offset - written.step.write.offset
 
 
 def _simplified(step: Step) -> Step:

@@ -60,6 +60,7 @@ _FORMS = {
     "lu_solve_columns": Form((_FACTORS, _SIDES), _SIDES, zeros=(1, 1)),
     "inverse": Form((_FACTORS,), _SQUARE, makes_square=True),
     "det_sign": Form((_FACTORS,), None),
+    "cofactors": Form((_SQUARE, _FACTORS), _SQUARE),
 }
 
 

@@ -133,10 +133,12 @@ class SizesOfCalls:
         flat = [size for shape in shapes for size in shape]
         if min(flat[k] for k in self.varying) < 2:
             return None  # as NumPy broadcasts an axis of size 1, and reductions of none differ
-        for extents, entries in list(self.tapes.items()):
+        # The smallest tape first, as in `ranges`.
+        for extents, entries in sorted(self.tapes.items(), key=lambda tape: tape[0].largest):
             if extents.serve(shapes, math.inf if entries < FEW_ENTRIES else WASTE):
                 place = place_of(extents.sizes(shapes))
-                if len(self.own) >= MOST_OWN or count + self.called[place] <= min(OFTEN, MANY_ENTRIES // entries):
+                most = math.inf if len(self.own) >= MOST_OWN or self.called[0] >= NEVER else _most_calls(entries)
+                if count + self.called[place] <= most:
                     return extents
                 self.own.add(shapes)
                 self.called[place] = 0
@@ -218,13 +220,18 @@ class SizeArguments:
         calls = self.calls_like(bound)
         calls.tapes[extents] = entries = sum(instruction.type.size for instruction in tape.instructions)
         if len(calls.own) < MOST_OWN:
-            calls.called[0] = min(calls.called[0], MANY_ENTRIES // max(entries, 1))
+            calls.called[0] = min(calls.called[0], _most_calls(entries))
 
     def allow_path(self, bound: BoundCall, tape: Tape, ordinal: int) -> bool:
         """Count a path that begins at a guard on sizes alone. False if there are too many."""
         calls = self.calls_like(bound)
         calls.paths += depends_on_ints_only(tape, ordinal)
         return calls.paths <= MOST_PATHS_BY_INTS
+
+
+def _most_calls(entries: int) -> int:
+    """The calls of one size that a tape of so many entries answers before the size gets a tape of its own, if its kernel does not end there."""
+    return max(1, min(OFTEN, MANY_ENTRIES // max(entries, 1)))
 
 
 def place_of(sizes: Sequence[int]) -> int:

@@ -20,7 +20,8 @@ def cholesky_pullback(lanes: int, *, within: bool = False) -> str:
     `within`: one more parameter, the row stride of these and of the result.
     """
     rows = {"row": I64} if within else {}
-    w = TileWriter(PREFIX + "cholesky_pullback" + WITHIN * within, VOID, lanes, l=PTR, l_bar=PTR, result=PTR, f=PTR, n=I64, stride=I64, **rows)
+    name = PREFIX + "cholesky_pullback" + WITHIN * within
+    w = TileWriter(name, VOID, lanes, l=PTR, l_bar=PTR, result=PTR, f=PTR, n=I64, stride=I64, **rows)
     l, l_bar, result, f, n, stride, *_ = w.parameters
     between = w.parameters[-1] if within else n
     block = 2 * lanes
