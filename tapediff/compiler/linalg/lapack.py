@@ -106,15 +106,16 @@ def gemm_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int
 # Cholesky
 
 def cholesky(
-    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, counts: Counts = ()
 ) -> str:
-    (n,) = sizes
-    copy_doubles(code, operands[0], result, n * n)
-    info = status_slot(slots, number)
-    order = integer(code, n)
-    library(code, "tapediff_lapack_dpotrf", [letter(code, "U"), order, f"ptr {result}", order, f"ptr {info}"])
-    code.declare_all(matrix_loops.zero_upper())
-    code.line(f"call void @tapediff_zero_upper(ptr {result}, i64 {n})")
+    (n,), (count,) = sizes, counts or sizes
+    copy_doubles(code, operands[0], result, count * n)
+    info, rows = status_slot(slots, number), integer(code, n)
+    order = integer_of(code, slots, count, number)
+    library(code, "tapediff_lapack_dpotrf", [letter(code, "U"), order, f"ptr {result}", rows, f"ptr {info}"])
+    code.declare_all(matrix_loops.zero_upper(within=isinstance(count, Value)))
+    suffix, orders = order_texts(count, n)
+    code.line(f"call void @tapediff_zero_upper{suffix}(ptr {result}, {orders})")
     return failed(code, info)
 
 

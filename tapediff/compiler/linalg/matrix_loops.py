@@ -50,12 +50,12 @@ def all_zero() -> list[str]:
 
 
 @cache
-def zero_upper() -> list[str]:
+def zero_upper(*, within: bool = False) -> list[str]:
     """`void tapediff_zero_upper(a, n)`: zeros above the diagonal."""
-    f = Function("tapediff_zero_upper", VOID, _ATTRIBUTES, a=PTR, n=I64)
-    a, n = f.parameters
+    f = Function("tapediff_zero_upper" + WITHIN * within, VOID, _ATTRIBUTES, a=PTR, n=I64, **_ORDER if within else {})
+    a, n, order = *f.parameters[:2], f.parameters[-1]
     with f.loop(0, n) as i:
-        f.call(FILL, Array(a, F64).address(i * n + (i + 1)), 0, (n - (i + 1)) * 8, False)
+        f.call(FILL, Array(a, F64).address(i * order + (i + 1)), 0, (n - (i + 1)) * 8, False)
     f.return_()
     return included(f)
 

@@ -34,7 +34,7 @@ from .beyond import (
 )
 from .dependencies import is_same_point, read_by, written_by
 from .idle_iterations import Idle, idle_iterations, with_constants
-from .leading_blocks import access, end_of_operands, ended, form_of, reads_of, zeros_of_result
+from .leading_blocks import access, end_of_operands, ended, form_of, own_routine, reads_of, zeros_of_result
 from .program import Access, Extent, Invoke, Item, Literal, RoutineCall, Step, Storage, neutral
 from .views import contiguous
 
@@ -47,6 +47,7 @@ def end_loops(steps: Sequence[Item], storages: Sequence[Storage], constants: byt
     """The steps; loops end at integers of the call where what they compute beyond is not needed."""
     if not any(isinstance(step, Step) and step.expression == "exists(r0, r1)" for step in steps):
         return list(steps)
+    steps = [own_routine(step) if isinstance(step, RoutineCall) and step.count == 1 else step for step in steps]
     values = _Values(steps, storages, constants)
     return without_masks(_Ending(values).ended(steps), values) if values.has_ends else list(steps)
 

@@ -51,10 +51,11 @@ class Form(NamedTuple):
 
 _SQUARE, _FACTORS, _SIDES = Block(0, 0), Block(0, 0, has_pivots=True), Block(0, 1)
 _FORMS = {
-    "product": Form((Block(0, 2, 3), Block(2, 1, 5)), _SIDES, inner=2, zeros=(0, 1)),
+    "product": Form((Block(0, 2, strides=3), Block(2, 1, strides=5)), _SIDES, inner=2, zeros=(0, 1)),
     "cholesky": Form((_SQUARE,), _SQUARE, makes_square=True),
+    "potrf": Form((_SQUARE,), _SQUARE, makes_square=True),
     "cholesky_pullback": Form((_SQUARE, _SQUARE), _SQUARE),
-    "triangular_solve": Form((Block(0, 0, 3), _SIDES), _SIDES, zeros=(1, 1)),
+    "triangular_solve": Form((Block(0, 0, strides=3), _SIDES), _SIDES, zeros=(1, 1)),
     "lu_factor": Form((_SQUARE,), _FACTORS, makes_square=True),
     "lu_solve": Form((_FACTORS, _SIDES), _SIDES, zeros=(1, 1)),
     "lu_solve_columns": Form((_FACTORS, _SIDES), _SIDES, zeros=(1, 1)),
@@ -64,11 +65,26 @@ _FORMS = {
 }
 
 
+def own_routine(call: RoutineCall) -> RoutineCall:
+    """A call of this package's routine in place of a library's that takes as long on one thread."""
+    match call.routine, call.sizes:
+        case "gemm", (m, n, k, is_turned, other_is_turned):
+            x, y = (1, m) if is_turned else (k, 1), (1, k) if other_is_turned else (n, 1)
+            return replace(call, routine="product", sizes=(m, n, k, *x, *y))
+        case "trsm", (n, k, is_lower, is_turned, is_unit):
+            strides = (1, n) if is_turned else (n, 1)
+            return replace(call, routine="triangular_solve", sizes=(n, k, int(is_lower != is_turned), *strides, is_unit))
+        case "lu_solve", (_, k, _) if k > 1:
+            return replace(call, routine="lu_solve_columns", operands=call.operands[:2])
+        case "getri", _:
+            return replace(call, routine="inverse", operands=call.operands[:1])
+        case _:
+            return call
+
+
 def form_of(call: RoutineCall) -> Form | None:
     """The form of a routine that can work on leading blocks; None for others, and for stacks."""
-    if call.count != 1 or call.advances or (call.routine == "lu_solve" and call.sizes[1] != 1):
-        return None
-    return _FORMS.get(call.routine)
+    return None if call.count != 1 or call.advances else _FORMS.get(call.routine)
 
 
 def access(block: Block, storage: int, offset: int, sizes: tuple[int, ...]) -> tuple[Access, tuple[int, ...]]:

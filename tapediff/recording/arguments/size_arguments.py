@@ -230,7 +230,7 @@ class SizeArguments:
 
 
 def _most_calls(entries: int) -> int:
-    """The calls of one size that a tape of so many entries answers before the size gets a tape of its own, if its kernel does not end there."""
+    """The calls of one size that a tape answers before the size gets a tape of its own, unless its kernel ends there."""
     return max(1, min(OFTEN, MANY_ENTRIES // max(entries, 1)))
 
 
