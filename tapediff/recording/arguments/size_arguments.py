@@ -32,6 +32,9 @@ FEW_ENTRIES = 50_000
 # Beyond, largest sizes are in finer steps than powers of 2, as each entry takes time.
 LARGE = 1024
 
+# Added to largest sizes of more than four such: rows of matrices a power of 2 apart share few sets of the cache.
+APART = 8
+
 # A size gets a tape of its own after this many calls, sooner if they compute many entries; at most so many do, of calls of one kind.
 OFTEN = 100
 MANY_ENTRIES = 2_000_000
@@ -87,7 +90,7 @@ class Extents:
 
     def serve(self, shapes: Shapes, waste: float = WASTE) -> bool:
         """True if a call's sizes are not too large, and not so small that most of the work is in vain."""
-        return all(size <= largest <= max(waste * size, SMALLEST) for size, largest in zip(self.sizes(shapes), self.largest))
+        return all(size <= largest <= max(waste * size, SMALLEST) + APART for size, largest in zip(self.sizes(shapes), self.largest))
 
 
 @dataclass(slots=True, eq=False)
@@ -151,7 +154,7 @@ class SizesOfCalls:
         """For each size of a tape, the least and the largest value that it serves, and the largest of the next smaller tape."""
         waste = math.inf if self.tapes.get(extents, 0) < FEW_ENTRIES else WASTE
         smaller = [e.largest for e in self.tapes if e != extents and e.axes == extents.axes and all(map(le, e.largest, extents.largest))]
-        least = [2 if most <= SMALLEST else max(2, math.ceil(most / waste)) for most in extents.largest]
+        least = [2 if most <= SMALLEST else max(2, math.ceil((most - APART) / waste)) for most in extents.largest]
         return list(zip(least, extents.largest, max(smaller, default=(0,) * len(least)), strict=True))
 
     def _compare(self, shapes: Shapes) -> None:
@@ -247,12 +250,13 @@ def shapes_of(inputs: Sequence[Operand]) -> Shapes:
 
 
 def _capacity(size: int, *, grows: bool) -> int:
-    """The largest size of a tape for a size: a power of 2; above LARGE, a multiple of an eighth of one."""
+    """The largest size of a tape for a size: a power of 2; above LARGE, a multiple of an eighth of one; and APART."""
     if grows:
         size = size * 2 if size <= LARGE // 2 else max(LARGE, size + size // 4)
     power = 1 << (size - 1).bit_length()
     step = power // 8
-    return max(SMALLEST, power) if power <= LARGE else -(-size // step) * step
+    found = max(SMALLEST, power) if power <= LARGE else -(-size // step) * step
+    return found + APART * (found > 4 * APART)
 
 
 def _refused(bound: BoundCall) -> str:

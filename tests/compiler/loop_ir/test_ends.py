@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -12,7 +13,8 @@ import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.kernel import Kernel
 from tapediff.compiler.loop_ir.ends import end_loops
-from tapediff.compiler.loop_ir.program import Extent, Step
+from tapediff.compiler.loop_ir.leading_blocks import form_of
+from tapediff.compiler.loop_ir.program import Extent, RoutineCall, Step
 from tapediff.compiler.lower.lower import lower
 from tapediff.recording.arguments.size_arguments import grown, shapes_of
 from tapediff.targets.tapes.gradient_tape import gradient_tape
@@ -61,7 +63,7 @@ def neighbours(t, x):
     return np.sum(np.diff(x * t[0]) ** 2) + np.sum(x[2:] * x[:-2]) * t[1] + x[0] * x[-1] * t[2]
 
 
-def gram(t, x):
+def distances(t, x):
     k = np.exp(-((x[:, None] - x[None, :]) ** 2) * t[0]) + np.eye(len(x))
     return np.sum(k @ x) * t[1] + np.sum(np.max(k, axis=0)) + np.sum(k * t[2])
 
@@ -72,9 +74,13 @@ def products(t, x):
 
 OWN = {
     "fan": (fan, lambda rng, n: (rng.integers(0, 3, n), rng.normal(size=n))), "neighbours": (neighbours, lambda rng, n: (rng.normal(size=n),)),
-    "gram": (gram, lambda rng, n: (rng.normal(size=n),)), "products": (products, lambda rng, n: (rng.normal(size=(n, 5)),)),
+    "distances": (distances, lambda rng, n: (rng.normal(size=n),)), "products": (products, lambda rng, n: (rng.normal(size=(n, 5)),)),
 }  # fmt: skip
 ALL = {**PROGRAMS, **OWN}
+MATRICES = [
+    "gaussian_process", "gaussian_process_by_scipy", "least_squares", "inverses", "determinants", "systems", "triangles", "chained", "shrunk",
+    "gram", "of_a_matrix",
+]  # fmt: skip
 # Those of arrays alone; row_by_row has a tape for each larger size.
 FLAT = [name for name, (_, data) in ALL.items() if name != "row_by_row" and all(isinstance(a, np.ndarray) for a in data(np.random.default_rng(0), 5))]
 
@@ -95,7 +101,7 @@ def test_nothing_beyond_the_size_is_read(name: str, number: float) -> None:
     assert answered > 5
 
 
-@pytest.mark.parametrize("name", [*OWN, "logistic", "covariance", "of_edges", "mixture"])
+@pytest.mark.parametrize("name", [*OWN, "logistic", "covariance", "of_edges", "mixture", *MATRICES])
 def test_listings_end_where_kernels_do(name: str) -> None:
     f, data = ALL[name]
     kernel, extents = sized_kernel(f, data)
@@ -106,6 +112,23 @@ def test_listings_end_where_kernels_do(name: str) -> None:
         found, expected = (run(kernel, extents, (T, *args), np.nan, by_listing=by_listing) for by_listing in (True, False))
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_routines_end_where_the_data_end(name: str) -> None:
+    """All extents of routines do, and loops over more than one axis."""
+    f, data = ALL[name]
+    kernel, extents = sized_kernel(f, data)
+    items = [item for group in kernel.program.groups for item in group.body]
+    for item in items:
+        if isinstance(item, RoutineCall):
+            form = form_of(item)
+            assert form is not None
+            positions = {position for block in form.operands for position in block[:2]}
+            assert not any(item.sizes[k] in extents.largest and not isinstance(item.sizes[k], Extent) for k in positions)
+        elif isinstance(item, Step):
+            assert math.prod(extent for extent in item.domain if not isinstance(extent, Extent)) <= max(extents.largest)
+    assert any(isinstance(item, RoutineCall) for item in items)
 
 
 def test_a_mask_of_the_program_ends_no_loop() -> None:
