@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
@@ -98,6 +98,29 @@ def axis_of(access: Access, domain: tuple[int, ...], level: int, size: int) -> t
         return None
     extent, first = whole // stride, access.offset // stride % (whole // stride)
     return ((stride, extent), first) if first + domain[level] <= extent else None
+
+
+def places_of(access: Access, domain: tuple[int, ...], level: int, size: int, known: Iterable[Axis] = ()) -> list[tuple[Axis, int]]:
+    """The axes of a storage that a loop runs along, each with the entry at which it begins.
+
+    Args:
+        known: axes that others run along: rows of a matrix may be parts of one of these.
+    """
+    stride, place = access.strides[level], axis_of(access, domain, level, size)
+    found = list[tuple[Axis, int]]()
+    if place is not None:
+        (_, extent), first = place
+        shorter = [e for s, e in known if s == stride and e < extent and extent % e == 0 and first % e + domain[level] <= e]
+        found = [place, *(((stride, e), first % e) for e in shorter)]
+    order = stride - 1
+    if is_diagonal(access, level) and domain[level] <= order and size % order == 0:
+        found += [((order, size // order), 0), ((1, order), 0)]
+    return found
+
+
+def is_diagonal(access: Access, level: int) -> bool:
+    """True if a loop may run along the diagonal of a matrix, whose rows are as long as its stride less one."""
+    return access.index_read < 0 and not access.offset and access.strides[level] > 2 and sum(map(bool, access.strides)) == 1
 
 
 def evaluated(expression: str, reads: Mapping[str, Known]) -> Known:
