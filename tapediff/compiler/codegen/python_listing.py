@@ -156,7 +156,8 @@ class _Printer:
         if isinstance(whole, RowBlocks):
             begin, loops, end = self._blocks(whole, ("start", "end"))
         else:
-            begin, loops, end = self._nest(whole, ["range(start, end)", *(f"range({self._end_of(k)})" for k in whole.domain[1:])])
+            stop = f"min(end, {self._end_of(whole.domain[0])})" if isinstance(whole.domain[0], Extent) else "end"
+            begin, loops, end = self._nest(whole, [f"range(start, {stop})", *(f"range({self._end_of(k)})" for k in whole.domain[1:])])
         self.band_sums = {}
         head = [
             f"for band in range({group.number}):  # on {group.threads} thread{'s' * (group.threads > 1)}",

@@ -170,13 +170,18 @@ def product(
         call_dense(code, "product", arguments)
 
 
-def product_of_rows(code: Code, operands: list[str], result: str, sizes: tuple[int, ...], first: str, rows: str) -> None:
+def product_of_rows(
+    code: Code, operands: list[str], result: str, sizes: tuple[int, ...], first: str, rows: str, counts: Counts = ()
+) -> None:
     """The rows of a product from `first` on. `first` and the count `rows` are names in the code."""
     _, n, k, s, t, u, v = sizes
     moved = []
     for pointer, stride in ((operands[0], s), (result, n)):
         entries = code.emit(f"mul nsw i64 {first}, {stride}")
         moved.append(code.emit(f"getelementptr double, ptr {pointer}, i64 {entries}"))
+    if counts:
+        product(code, [], [moved[0], operands[1]], moved[1], sizes, 0, counts)
+        return
     pointers = [f"ptr {p}" for p in (moved[0], operands[1], moved[1])]
     call_dense(code, "product", [*pointers, f"i64 {rows}", *(f"i64 {size}" for size in (n, k, s, t, u, v))])
 
