@@ -1,17 +1,18 @@
 """Constants beyond the entries of an axis that exist, by abstract evaluation of a step's expression.
 
 A mask of the entries that exist is False from entry n on. What it selects has the neutral value there, and so have products with zeros:
-the entries are not the program's, so neither infinities nor NaN count. `Beyond` names the end as the largest of some sums of an integer
-and a number.
+the entries are not the program's, so neither infinities nor NaN count. For the same reason the infinity that is no maximum stays one in a
+sum, and equals no number of the program. `Beyond` names the end as the largest of some sums of an integer and a number.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -181,6 +182,10 @@ def _combined(op: type, a: Known, b: Known) -> Known:
             is_exact = op in (ast.BitAnd, ast.BitOr)
             if isinstance(known, Beyond) and known.value == _ABSORBING[op] and (is_exact or known.ends):
                 return Beyond(known.ends, known.value)
+    if op in (ast.Add, ast.Sub) and _is_infinite(a) and b is None:
+        return Beyond(a.ends, a.value)
+    if op in (ast.Add, ast.Sub) and _is_infinite(b) and a is None:
+        return Beyond(b.ends, b.value if op is ast.Add else -b.value)
     if isinstance(b, Integer) and op is ast.Add:
         a, b = b, a
     if isinstance(a, Integer) and op in (ast.Add, ast.Sub):
@@ -192,6 +197,10 @@ def _combined(op: type, a: Known, b: Known) -> Known:
     if isinstance(a, Beyond) and isinstance(b, Beyond) and op in _BINARY:
         return Beyond(a.ends | b.ends, _BINARY[op](a.value, b.value))
     return None
+
+
+def _is_infinite(known: Known) -> TypeGuard[Beyond]:
+    return isinstance(known, Beyond) and bool(known.ends) and isinstance(known.value, float) and math.isinf(known.value)
 
 
 def _sum(a: Integer, b: Known, sign: int) -> Known:
@@ -228,6 +237,8 @@ def _called(name: str, given: list[Known]) -> Known:
         if isinstance(place, Range) and place.first >= 0 and isinstance(length, Integer):
             return Beyond(frozenset({(length.storage, length.added - place.first)}), np.bool_(False), np.bool_(True))
         return None
+    if name == "equal" and None in given and any(map(_is_infinite, given)):
+        return Beyond(next(known for known in given if isinstance(known, Beyond)).ends, np.bool_(False))
     if name == "zero_where_discarded":
         return given[0] if isinstance(given[0], Beyond) and given[0].value == 0 else None
     if name == "fma":

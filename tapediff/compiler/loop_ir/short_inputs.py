@@ -31,11 +31,15 @@ def short_inputs(groups: Sequence[Group], storages: Sequence[Storage]) -> frozen
                 found.note_invoke(item)
             else:
                 found.whole.update(read_by(item))
-    return frozenset(
-        (storages[storage].position, storages[size].position)
-        for storage, (size, row) in found.rows.items()
-        if storage not in found.whole and found.fixed.get(storage, 0) <= LEAST * row
-    )
+    inputs = [item for item in storages if item.home == "input" and item.number not in found.whole]
+    sizes = [item for item in storages if item.home == "input" and item.kind == "i64" and item.size == 1]
+    pairs = set[tuple[int, int]]()
+    for item in inputs:
+        size, row = found.rows.get(item.number, (None, 1))
+        if found.fixed.get(item.number, 0) <= LEAST * row:
+            # Any size, if no rows are read up to one.
+            pairs |= {(item.position, one.position) for one in sizes if size in (None, one.number)}
+    return frozenset(pairs) if found.rows else frozenset()
 
 
 class _Read:
