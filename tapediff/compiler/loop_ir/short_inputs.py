@@ -31,7 +31,7 @@ def short_inputs(groups: Sequence[Group], storages: Sequence[Storage]) -> frozen
                 found.note_invoke(item)
             else:
                 found.whole.update(read_by(item))
-    inputs = [item for item in storages if item.home == "input" and item.number not in found.whole]
+    inputs = [item for item in storages if item.home == "input" and item.size > 1 and item.number not in found.whole]
     sizes = [item for item in storages if item.home == "input" and item.kind == "i64" and item.size == 1]
     pairs = set[tuple[int, int]]()
     for item in inputs:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.kernel import Kernel
 from tapediff.compiler.loop_ir.ends import end_loops
 from tapediff.compiler.loop_ir.leading_blocks import form_of
-from tapediff.compiler.loop_ir.program import Extent, RoutineCall, Step
+from tapediff.compiler.loop_ir.program import Bands, Extent, RoutineCall, Step
 from tapediff.compiler.lower.lower import lower
 from tapediff.recording.arguments.size_arguments import grown, shapes_of
 from tapediff.targets.tapes.gradient_tape import gradient_tape
@@ -72,7 +73,13 @@ def products(t, x):
     return np.sum(t * np.sum(x[:, :, None] * t, axis=(0, 1))) + np.sum(np.prod(1 + 0.01 * x, axis=0)) + np.any(x > 2) + np.max(x * t[0])
 
 
+def maxima(t, x, y):
+    m = np.exp(-(np.subtract.outer(x, y) ** 2) * t[0])
+    return np.sum(m, axis=1) @ x * t[1] + np.sum(np.max(m, axis=0)) * t[2] + logsumexp(y * t[1]) + np.max(np.minimum(y, x[0]))
+
+
 OWN = {
+    "maxima": (maxima, lambda rng, n: (rng.normal(size=n), rng.normal(size=n))),
     "fan": (fan, lambda rng, n: (rng.integers(0, 3, n), rng.normal(size=n))), "neighbours": (neighbours, lambda rng, n: (rng.normal(size=n),)),
     "distances": (distances, lambda rng, n: (rng.normal(size=n),)), "products": (products, lambda rng, n: (rng.normal(size=(n, 5)),)),
 }  # fmt: skip
@@ -151,6 +158,34 @@ def test_second_derivatives_end_as_well(name: str) -> None:
         differences = (td.gradient(tape, T + step, *args) - td.gradient(tape, T - step, *args)) / 2e-5
         # A central difference: its error is of the second order of the step, or of rounding in the gradients.
         np.testing.assert_allclose(td.hvp(tape, T, v, *args), differences, rtol=1e-5, atol=1e-4)
+
+
+def long_sums(t, x, y):
+    return np.sum(np.exp(-x * t[0]) * np.tanh(y * t[1])) + np.sum(np.log1p(x**2) * t[2]) + np.sum(np.cumsum(x) * y)
+
+
+def long_product(t, x, y):
+    m = np.outer(np.sin(x * t[0]), y)
+    return np.sum((m @ m.T) ** 2) * 1e-6 * t[1]
+
+
+@pytest.mark.parametrize(("f", "most"), [(long_sums, 20_000), (long_product, 500), (maxima, 700)])
+def test_bands_of_threads_end_as_well(f: Any, most: int) -> None:
+    """Also bands of which no row exists, and those that end within a vector."""
+    rng, tape = np.random.default_rng(0), td.GuardedTape(f, threads=2)
+    draw = lambda n: (rng.normal(size=n), rng.normal(size=n))
+    for n in (most, most - 10):
+        td.value_and_gradient(tape, T, *draw(n))
+    kernel = tape._cache.all()[-1].compiled.kernel((0,))
+    assert any(isinstance(group, Bands) for group in kernel.program.groups)
+    for n in (most // 2, most // 2 + 1, most // 2 + 13, most - 1, most - 7, 2 * most // 3):
+        args = draw(n)
+        value, gradient = td.value_and_gradient(tape, T, *args)
+        expected = td.value_and_gradient(td.GuardedTape(f, threads=2), T, *args)
+        np.testing.assert_allclose(value, f(T, *args), rtol=1e-9)
+        np.testing.assert_allclose(value, expected[0], rtol=1e-9)
+        np.testing.assert_allclose(gradient, expected[1], rtol=1e-7, atol=1e-9)
+    assert tape.stats.recordings == 2
 
 
 def lines_of_ending(length: int) -> int:
