@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ..linalg import bands, index_routines, sparse_products
 from ..linalg.dense import dense_cholesky, dense_product, dense_pullback, dense_solve, lanes, stacked, tiles
+from ..linalg.matrix_loops import WITHIN
 from ..llvm.cpu import has
 from .toolchain import toolchain
 
@@ -16,9 +17,9 @@ _DENSE: dict[str, Callable[[int], str]] = {
     "cholesky_pullback": dense_pullback.cholesky_pullback,
     "triangular_solve": dense_solve.triangular_solve,
     "product": dense_product.product,
-    "cholesky" + tiles.WITHIN: partial(dense_cholesky.cholesky, within=True),
-    "cholesky_pullback" + tiles.WITHIN: partial(dense_pullback.cholesky_pullback, within=True),
-    "product" + tiles.WITHIN: partial(dense_product.product, within=True),
+    "cholesky" + WITHIN: partial(dense_cholesky.cholesky, within=True),
+    "cholesky_pullback" + WITHIN: partial(dense_pullback.cholesky_pullback, within=True),
+    "product" + WITHIN: partial(dense_product.product, within=True),
 }
 
 

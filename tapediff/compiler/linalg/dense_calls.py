@@ -13,8 +13,9 @@ from ...ops.matrices.linear_algebra import pulled_back
 from ..llvm.values import greatest, least
 from ..math.simd import Code, Value
 from . import matrix_loops
-from .dense.tiles import PREFIX, WITHIN
+from .dense.tiles import PREFIX
 from .lapack import Counts, copy_doubles, order_texts, size_text
+from .matrix_loops import WITHIN
 
 
 def call_dense(code: Code, name: str, arguments: list[str], result: str = "void") -> str:

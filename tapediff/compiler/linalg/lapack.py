@@ -13,7 +13,7 @@ import numpy as np
 from ..llvm.values import convert
 from ..math.simd import Code, Value
 from . import matrix_loops
-from .dense.tiles import WITHIN
+from .matrix_loops import WITHIN
 
 # The sizes of a routine in a call. Of leading blocks, some are values; the routine's own sizes are then the largest ones, and tell the
 # layout of the matrices.

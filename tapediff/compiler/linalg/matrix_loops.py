@@ -7,7 +7,9 @@ from functools import cache
 from ..llvm.builder import VOID, Function, external, included
 from ..llvm.memory import Array
 from ..llvm.values import F64, I1, I8, I32, I64, PTR, convert, select
-from .dense.tiles import WITHIN
+
+# Ends the names of routines on leading blocks, whose rows are as far apart as a last parameter says.
+WITHIN = "_within"
 
 _ATTRIBUTES = "noinline nounwind"
 # A further parameter of loops over the leading n rows and columns (`within`): the order of the matrix, which tells its layout.

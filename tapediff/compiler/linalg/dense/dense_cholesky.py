@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...llvm.builder import external, module_text
 from ...llvm.values import F64, I1, I64, PTR, Value, lane, least, select
-from .tiles import PREFIX, WITHIN, Tile, TileWriter, divided
+from ..matrix_loops import WITHIN
+from .tiles import PREFIX, Tile, TileWriter, divided
 
 _ROOT = external("llvm.sqrt.f64", F64, F64)
 

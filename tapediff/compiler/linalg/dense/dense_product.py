@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from ...llvm.builder import VOID, module_text
 from ...llvm.values import F64, I64, PTR, Value, least
-from ..matrix_loops import FILL
-from .tiles import PREFIX, WITHIN, Number, TileWriter
+from ..matrix_loops import FILL, WITHIN
+from .tiles import PREFIX, Number, TileWriter
 
 # Terms per block. Two vectors of columns of this many rows of the right operand stay in the first-level cache, with BLOCK rows of the left
 # one in the second.

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from ...llvm.builder import VOID, Function, Signature, module_text
 from ...llvm.values import I64, PTR, Value, select
-from .tiles import PREFIX, WITHIN, TileWriter, divided
+from ..matrix_loops import WITHIN
+from .tiles import PREFIX, TileWriter, divided
 
 
 def cholesky_pullback(lanes: int, *, within: bool = False) -> str:

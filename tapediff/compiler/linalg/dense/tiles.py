@@ -19,9 +19,6 @@ Tile = list[list[Value]]
 
 PREFIX = "tapediff_dense_"
 
-# Ends the names of routines on leading blocks, whose rows are as far apart as a last parameter says.
-WITHIN = "_within"
-
 
 class TileWriter(Function):
     """One growing function. Indices and strides count doubles.
