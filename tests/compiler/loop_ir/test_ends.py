@@ -138,6 +138,12 @@ def test_routines_end_where_the_data_end(name: str) -> None:
     assert any(isinstance(item, RoutineCall) for item in items)
 
 
+def test_arrays_that_are_not_read_are_left_where_they_are() -> None:
+    f = lambda t, x, y: np.sum(np.exp(x * t[0])) * len(y)
+    kernel, _ = sized_kernel(f, lambda rng, n: (rng.normal(size=n), rng.normal(size=n)))
+    assert {position for position, _ in kernel.program.short} >= {1, 2}
+
+
 def test_a_mask_of_the_program_ends_no_loop() -> None:
     """Its products with infinite numbers are NaN, as in NumPy."""
     f = lambda x, n: np.sum(np.where(np.arange(64) < n, x, 0.0) * np.where(x > 5, np.inf, x))
