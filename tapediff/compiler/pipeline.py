@@ -38,7 +38,7 @@ def build_program(tape: Tape, threads: int = 0, *, ends_loops: bool = True) -> P
         ends_loops: loops over arrays of many sizes may end where the data end.
     """
     lowered = lower(_finished(tape), threads)
-    steps = end_loops(lowered.steps, lowered.storages, lowered.constants) if ends_loops and not threads else lowered.steps
+    steps = end_loops(lowered.steps, lowered.storages, lowered.constants) if ends_loops else lowered.steps
     steps, storages = recompute_stencils(steps, lowered.storages)
     groups, storages = rematerialize(schedule(steps, storages), storages)
     return _planned(lowered, storages, [], split_long(groups), threads, is_body=False)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 from ..linalg.dense_calls import product_of_rows
-from ..llvm.values import MEMORY_TYPES
-from ..loop_ir.program import Bands, LoopNest, RoutineCall, RowBlocks, Storage
+from ..llvm.values import MEMORY_TYPES, Value, greatest, least
+from ..loop_ir.program import Bands, Extent, LoopNest, RoutineCall, RowBlocks, Storage
 from ..runtime.thread_pool import RUN_BANDS
 from .kernel_function import KernelFunction
-from .loop_nest import Block, Nest, counted
+from .loop_nest import Block, Nest, counted, end_of
 from .row_block_loop import emit_row_blocks
 
 # The arguments of a band: the addresses of inputs, outputs, constants and the caller's workspace.
@@ -36,9 +36,18 @@ def emit_bands(owner: KernelFunction, group: Bands, part: KernelFunction, routin
     if group.threads > 1:
         owner.addresses[RUN_BANDS.name] = RUN_BANDS.address
         owner.code.declare(f"declare void @{RUN_BANDS.name}(ptr, ptr, i64, i64)")
-        owner.code.line(f"call void @{RUN_BANDS.name}(ptr @{part.name}, ptr {context}, i64 {group.number}, i64 {group.threads})")
+        owner.code.line(f"call void @{RUN_BANDS.name}(ptr @{part.name}, ptr {context}, i64 {group.number}, i64 {_threads(owner, group)})")
     else:
         counted(owner, "0", str(group.number), 1, lambda band: owner.code.line(f"call void @{part.name}(ptr {context}, i64 {band})"))
+
+
+def _threads(owner: KernelFunction, group: Bands) -> str:
+    """The most threads: one, where fewer rows exist than are worth sharing."""
+    rows = group.group.sizes[0] if isinstance(group.group, RoutineCall) else group.domain[0]
+    if not isinstance(rows, Extent):
+        return str(group.threads)
+    is_worth = end_of(owner, rows.ends, rows) >= group.fewest
+    return owner.code.emit(f"select i1 {is_worth.ref}, i64 {group.threads}, i64 1")
 
 
 def _filled_context(owner: KernelFunction) -> str:
@@ -75,12 +84,26 @@ def _emit_body(part: KernelFunction, group: Bands, routine: Routine) -> None:
         emit_row_blocks(part, whole, routine, band)
     elif whole.count == 1:
         operands, result = [part.address(storage, offset) for storage, offset in whole.operands], part.base(whole.result)
-        rows = code.emit(f"sub nuw nsw i64 {band.stop}, {band.first}")
-        product_of_rows(code, operands, result, whole.sizes, band.first, rows)
+        _emit_rows(part, whole, operands, result, band)
     else:
         counted(part, band.first, band.stop, 1, partial(routine, whole))
     assert not part.failing, "nothing in a band may fail"
     code.line("ret void")
+
+
+def _emit_rows(part: KernelFunction, call: RoutineCall, operands: list[str], result: str, band: Block) -> None:
+    """The rows of a product in a band, as far as data tell that they exist."""
+    code, (count, *_) = part.code, call.sizes
+    if not any(isinstance(size, Extent) for size in call.sizes):
+        rows = code.emit(f"sub nuw nsw i64 {band.stop}, {band.first}")
+        product_of_rows(code, operands, result, call.sizes, band.first, rows)
+        return
+    first, stop = (Value(code, name, "i64", 1) for name in (band.first, band.stop))
+    if isinstance(count, Extent):
+        stop = least(stop, end_of(part, count.ends, count))
+    _, *counts = [end_of(part, size.ends, size) if isinstance(size, Extent) else size for size in call.sizes]
+    rows = greatest(stop - first, 0)
+    product_of_rows(code, operands, result, call.sizes, band.first, rows.ref, [rows, *counts])
 
 
 def _take_own_sums(part: KernelFunction, group: Bands) -> None:

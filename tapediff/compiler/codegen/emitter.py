@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from ...ir.guard_rows import EACH
 from ..linalg.routine_table import ROUTINES
@@ -18,6 +19,7 @@ from ..loop_ir.program import (
     Bands,
     EmptyReduction,
     Exit,
+    Extent,
     Group,
     InPlace,
     Interpreted,
@@ -46,7 +48,7 @@ from .band_function import emit_bands
 from .callees.call_callee import emit_invoke
 from .kernel_function import KernelFunction
 from .loop_guard_report import report_each
-from .loop_nest import Nest, fill
+from .loop_nest import Nest, end_of, fill
 from .row_block_loop import emit_row_blocks
 from .scalar_code import straight_step
 
@@ -110,8 +112,11 @@ class Emitter(KernelFunction):
 
     def _clear(self, step: Step) -> None:
         self.code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-        address = self.address(step.write.storage, step.write.offset)
-        self.code.line(f"call void @llvm.memset.p0.i64(ptr {address}, i8 0, i64 {8 * step.domain[0]}, i1 false)")
+        address, (extent,) = self.address(step.write.storage, step.write.offset), step.domain
+        size = str(8 * extent)
+        if isinstance(extent, Extent):
+            size = end_of(self, extent.ends, extent // extent.scale, 8 * extent.scale).ref
+        self.code.line(f"call void @llvm.memset.p0.i64(ptr {address}, i8 0, i64 {size}, i1 false)")
 
     def _empty_reduction(self, step: Step) -> None:
         storage = self.storages[step.write.storage]
@@ -136,7 +141,10 @@ class Emitter(KernelFunction):
         return [self.address(storage, offset) for storage, offset in call.operands], self.base(call.result)
 
     def _routine(self, call: RoutineCall, operands: list[str], result: str) -> None:
-        failed = ROUTINES[call.routine].emit(self.code, self.slots, operands, result, call.sizes, self.fresh())
+        emit = ROUTINES[call.routine].emit
+        if any(isinstance(size, Extent) for size in call.sizes):
+            emit = partial(emit, counts=[end_of(self, size.ends, size) if isinstance(size, Extent) else size for size in call.sizes])
+        failed = emit(self.code, self.slots, operands, result, call.sizes, self.fresh())
         if call.failure >= 0 and failed is not None:
             self.leave_if(failed, FAILURE + call.failure)
 

@@ -113,6 +113,8 @@ class Nest:
         self.vectors = self._vectors(group)
         self.accumulators = Accumulators(self)
         self.resident: dict[tuple[Access, int], Value] = {}
+        # The first iteration of the outermost loop.
+        self.first = "0"
         # In row blocks: the rows to run, and the iterations of the outermost loop, which may be collapsed, for each row.
         self.block: Block | None = None
         self.repeats = self.domain[0] // extent
@@ -149,10 +151,18 @@ class Nest:
     def begin(self, band: Block | None = None) -> None:
         """Before the loops, all of them or a band's: initialise the accumulators."""
         self.block = band
+        if band is not None and 0 in self.stops:
+            self._end_band(band)
         for number, step in enumerate(self.steps):
             if step.combine is not None:
                 self.accumulators.prepare(number, step)
         self.accumulators.start_level(0)
+
+    def _end_band(self, band: Block) -> None:
+        """Let a band end where the data end, which may be before its first row."""
+        first, stop = (Value(self.code, name, "i64", 1) for name in band.scaled(self))
+        self.stops[0] = greatest(least(Value(self.code, self.stops[0], "i64", 1), stop), first).ref
+        self.first = first.ref
 
     def run(self, block: Block | None = None) -> None:
         """The loops, all of them or one block of the outermost."""
@@ -172,7 +182,7 @@ class Nest:
             return
         body = lambda index: self._at_index(level, index)  # noqa: E731 -- its name is its use
         if level in self.stops:
-            self._counted_if_any("0", self.stops[level], 1, body)
+            self._counted_if_any("0" if level else self.first, self.stops[level], 1, body)
             return
         first, stop = ("0", str(self.domain[level])) if level or self.block is None else self.block.scaled(self)
         counted(self.owner, first, stop, 1, body)
@@ -292,11 +302,11 @@ class Nest:
 
     def _innermost_until(self, stop: str, extent: int) -> None:
         """Run to an end that is data. In the last vector, lanes beyond it do not count."""
-        width, start = self.width, "0"
+        width, start = self.width, "0" if self.last else self.first
         if extent >= FEWEST_PAIRS * 2 * width and not (self.is_short or self.calls) and runs_in_pairs(self.steps):
-            start = self.code.emit(f"and i64 {stop}, {-2 * width}")
+            first, start = start, self.code.emit(f"and i64 {stop}, {-2 * width}")
             self.width = 2 * width
-            self._counted_if_any("0", start, self.width, lambda index: self._point(index, 2 * width))
+            self._counted_if_any(first, start, self.width, lambda index: self._point(index, 2 * width))
             self.width = width
         whole = self.code.emit(f"and i64 {stop}, {-width}")
         self._counted_if_any(start, whole, width, lambda index: self._point(index, width))

@@ -21,6 +21,7 @@ from ..bytecode.sweeps.listing import sweep_lines
 from ..bytecode.sweeps.program import Sweeps
 from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES, for_each_matrix
+from ..loop_ir.leading_blocks import on_blocks
 from ..loop_ir.program import (
     Access,
     Bands,
@@ -138,7 +139,9 @@ class _Printer:
         return f"min(max({', '.join([*sums, '0'])}), {extent})"
 
     def _end_of(self, extent: int) -> str:
-        return self._end(extent.ends, extent) if isinstance(extent, Extent) else str(extent)
+        if not isinstance(extent, Extent):
+            return str(extent)
+        return self._end(extent.ends, extent // extent.scale) + f" * {extent.scale}" * (extent.scale > 1)
 
     def _items(self, group: Straight | Interpreted) -> list[str]:
         """The lines of code outside loops."""
@@ -153,7 +156,8 @@ class _Printer:
         if isinstance(whole, RowBlocks):
             begin, loops, end = self._blocks(whole, ("start", "end"))
         else:
-            begin, loops, end = self._nest(whole, ["range(start, end)", *(f"range({self._end_of(k)})" for k in whole.domain[1:])])
+            stop = f"min(end, {self._end_of(whole.domain[0])})" if isinstance(whole.domain[0], Extent) else "end"
+            begin, loops, end = self._nest(whole, [f"range(start, {stop})", *(f"range({self._end_of(k)})" for k in whole.domain[1:])])
         self.band_sums = {}
         head = [
             f"for band in range({group.number}):  # on {group.threads} thread{'s' * (group.threads > 1)}",
@@ -197,7 +201,8 @@ class _Printer:
         return ["for matrix in range(first, stop):", "    " + self._call(of_one_matrix(call), operands, result)]
 
     def _call(self, call: RoutineCall, operands: list[str], result: str) -> str:
-        text = f"{_routine_name(call)}({_tuple(operands)}, {result})"
+        ends = "".join([f", {self._end_of(size)}" for size in call.sizes if isinstance(size, Extent)])
+        text = f"{_routine_name(call)}({_tuple(operands)}, {result}{ends})"
         return _commented(f"if {text}: return failure({call.failure})" if call.failure >= 0 else text, call.site)
 
     def _from(self, storage: int, offset: int) -> str:
@@ -349,7 +354,8 @@ def of_one_matrix(call: RoutineCall) -> RoutineCall:
 
 def _routine_name(call: RoutineCall) -> str:
     """The routine with its sizes; for stacks, the number of matrices and their distance."""
-    numbers = list(map(int, call.sizes)) + ([] if call.count == 1 else [call.count, *call.advances])
+    numbers = [f"{size:d}" + "_or_less" * isinstance(size, Extent) for size in call.sizes]
+    numbers += [] if call.count == 1 else map(str, [call.count, *call.advances])
     each = "_of_each" * (call.count != 1)
     return call.routine + each + "".join(f"_{number}" for number in numbers).replace("-", "m")
 
@@ -381,8 +387,10 @@ def _python_part(item: Part) -> Callable[..., bool | int | None]:
     return _python_routine(item) if isinstance(item, RoutineCall) else _python_invoke(item)
 
 
-def _python_routine(call: RoutineCall) -> Callable[[tuple[np.ndarray, ...], np.ndarray], bool | None]:
+def _python_routine(call: RoutineCall) -> Callable[..., bool | None]:
     python = ROUTINES[call.routine].python
+    if any(isinstance(size, Extent) for size in call.sizes):
+        return lambda operands, result, *ends: on_blocks(python, call, list(operands), result, ends)
     if call.count == 1:
         return lambda operands, result: python(list(operands), result, call.sizes)
     return lambda operands, result: for_each_matrix(python, list(operands), result, call.sizes, call.count, call.advances)

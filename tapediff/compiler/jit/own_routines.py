@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from ..linalg import bands, index_routines, sparse_products
 from ..linalg.dense import dense_cholesky, dense_product, dense_pullback, dense_solve, lanes, stacked, tiles
+from ..linalg.matrix_loops import WITHIN
 from ..llvm.cpu import has
 from .toolchain import toolchain
 
@@ -15,6 +17,9 @@ _DENSE: dict[str, Callable[[int], str]] = {
     "cholesky_pullback": dense_pullback.cholesky_pullback,
     "triangular_solve": dense_solve.triangular_solve,
     "product": dense_product.product,
+    "cholesky" + WITHIN: partial(dense_cholesky.cholesky, within=True),
+    "cholesky_pullback" + WITHIN: partial(dense_pullback.cholesky_pullback, within=True),
+    "product" + WITHIN: partial(dense_product.product, within=True),
 }
 
 

@@ -5,10 +5,37 @@ Matrices are row-major; LAPACK sees their transposes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 import numpy as np
 
-from ..math.simd import Code
+from ..llvm.values import convert
+from ..math.simd import Code, Value
 from . import matrix_loops
+from .matrix_loops import WITHIN
+
+# The sizes of a routine in a call. Of leading blocks, some are values; the routine's own sizes are then the largest ones, and tell the
+# layout of the matrices.
+Counts: TypeAlias = Sequence[int | Value]
+
+
+def size_text(count: int | Value) -> str:
+    return count.ref if isinstance(count, Value) else str(count)
+
+
+def order_texts(count: int | Value, n: int) -> tuple[str, str]:
+    """The end of the name, and the sizes in the call, of a loop over the first `count` rows and columns of a matrix of order n."""
+    return (WITHIN, f"i64 {count.ref}, i64 {n}") if isinstance(count, Value) else ("", f"i64 {count}")
+
+
+def integer_of(code: Code, slots: list[str], count: int | Value, number: int) -> str:
+    """The address of a size as a 32-bit integer."""
+    if isinstance(count, int):
+        return integer(code, count)
+    slots.append(f"%count{number} = alloca i32")
+    code.line(f"store i32 {convert('trunc', count, 'i32').ref}, ptr %count{number}")
+    return f"ptr %count{number}"
 
 
 def integer(code: Code, value: int) -> str:
@@ -46,9 +73,9 @@ def status_slot(slots: list[str], number: int) -> str:
     return f"%info{number}"
 
 
-def copy_doubles(code: Code, source: str, target: str, doubles: int) -> None:
+def copy_doubles(code: Code, source: str, target: str, doubles: int | Value) -> None:
     code.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-    code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {8 * doubles}, i1 false)")
+    code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size_text(doubles * 8)}, i1 false)")
 
 
 def failed(code: Code, info: str) -> str:
@@ -79,15 +106,16 @@ def gemm_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int
 # Cholesky
 
 def cholesky(
-    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, counts: Counts = ()
 ) -> str:
-    (n,) = sizes
-    copy_doubles(code, operands[0], result, n * n)
-    info = status_slot(slots, number)
-    order = integer(code, n)
-    library(code, "tapediff_lapack_dpotrf", [letter(code, "U"), order, f"ptr {result}", order, f"ptr {info}"])
-    code.declare_all(matrix_loops.zero_upper())
-    code.line(f"call void @tapediff_zero_upper(ptr {result}, i64 {n})")
+    (n,), (count,) = sizes, counts or sizes
+    copy_doubles(code, operands[0], result, count * n)
+    info, rows = status_slot(slots, number), integer(code, n)
+    order = integer_of(code, slots, count, number)
+    library(code, "tapediff_lapack_dpotrf", [letter(code, "U"), order, f"ptr {result}", rows, f"ptr {info}"])
+    code.declare_all(matrix_loops.zero_upper(within=isinstance(count, Value)))
+    suffix, orders = order_texts(count, n)
+    code.line(f"call void @tapediff_zero_upper{suffix}(ptr {result}, {orders})")
     return failed(code, info)
 
 
@@ -102,9 +130,10 @@ def cholesky_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple
 
 # Triangular solve
 
-def _zero_on_diagonal(code: Code, matrix: str, n: int) -> str:
-    code.declare_all(matrix_loops.zero_on_diagonal())
-    return code.emit(f"call i1 @tapediff_zero_on_diagonal(ptr {matrix}, i64 {n})")
+def _zero_on_diagonal(code: Code, matrix: str, n: int, count: int | Value) -> str:
+    code.declare_all(matrix_loops.zero_on_diagonal(within=isinstance(count, Value)))
+    suffix, order = order_texts(count, n)
+    return code.emit(f"call i1 @tapediff_zero_on_diagonal{suffix}(ptr {matrix}, {order})")
 
 
 def triangular_solve(
@@ -117,7 +146,7 @@ def triangular_solve(
         letter(code, "U" if unit else "N"), integer(code, k), integer(code, n), _one(code),
         f"ptr {operands[0]}", integer(code, n), f"ptr {result}", integer(code, k),
     ])  # fmt: skip
-    return None if unit else _zero_on_diagonal(code, operands[0], n)
+    return None if unit else _zero_on_diagonal(code, operands[0], n, n)
 
 
 def triangular_solve_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:
@@ -137,13 +166,14 @@ def triangular_solve_python(operands: list[np.ndarray], result: np.ndarray, size
 
 
 def lu_factor(
-    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, counts: Counts = ()
 ) -> None:
-    (n,) = sizes
-    copy_doubles(code, operands[0], result, n * n)
+    (n,), (count,) = sizes, counts or sizes
+    copy_doubles(code, operands[0], result, count * n)
     pivots = code.emit(f"getelementptr double, ptr {result}, i64 {n * n}")
-    info, order = status_slot(slots, number), integer(code, n)
-    library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {result}", order, f"ptr {pivots}", f"ptr {info}"])
+    info, rows = status_slot(slots, number), integer(code, n)
+    order = integer_of(code, slots, count, number)
+    library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {result}", rows, f"ptr {pivots}", f"ptr {info}"])
 
 
 def lu_factor_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
@@ -159,25 +189,28 @@ def lu_factor_python(operands: list[np.ndarray], result: np.ndarray, sizes: tupl
 
 
 def lu_solve(
-    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, counts: Counts = ()
 ) -> str:
+    """Solve for columns; of leading blocks, for one."""
     n, k, transposed = sizes
+    count = counts[0] if counts else n
     lu, b, scratch = operands
     pivots = code.emit(f"getelementptr double, ptr {lu}, i64 {n * n}")
     work = result if k == 1 else scratch
     if k == 1:
-        copy_doubles(code, b, result, n)
+        copy_doubles(code, b, result, count)
     else:
         code.declare_all(matrix_loops.transpose())
         code.line(f"call void @tapediff_transpose(ptr {b}, ptr {scratch}, i64 {n}, i64 {k})")
-    info, order = status_slot(slots, number), integer(code, n)
+    info, rows = status_slot(slots, number), integer(code, n)
+    order = integer_of(code, slots, count, number)
     library(code, "tapediff_lapack_dgetrs", [
-        letter(code, "N" if transposed else "T"), order, integer(code, k), f"ptr {lu}", order, f"ptr {pivots}",
-        f"ptr {work}", order, f"ptr {info}",
+        letter(code, "N" if transposed else "T"), order, integer(code, k), f"ptr {lu}", rows, f"ptr {pivots}",
+        f"ptr {work}", rows, f"ptr {info}",
     ])  # fmt: skip
     if k != 1:
         code.line(f"call void @tapediff_transpose(ptr {scratch}, ptr {result}, i64 {k}, i64 {n})")
-    return _zero_on_diagonal(code, lu, n)
+    return _zero_on_diagonal(code, lu, n, count)
 
 
 def lu_solve_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:
@@ -221,10 +254,12 @@ def inverse_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[
 
 
 def det_sign(
-    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, counts: Counts = ()
 ) -> None:
-    code.declare_all(matrix_loops.det_sign())
-    sign = code.emit(f"call double @tapediff_det_sign(ptr {operands[0]}, i64 {sizes[0]})")
+    count = (counts or sizes)[0]
+    code.declare_all(matrix_loops.det_sign(within=isinstance(count, Value)))
+    suffix, order = order_texts(count, sizes[0])
+    sign = code.emit(f"call double @tapediff_det_sign{suffix}(ptr {operands[0]}, {order})")
     code.line(f"store double {sign}, ptr {result}")
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from ...ops.matrices import spectral
 from ...ops.matrices.hermitian import HERMITIAN_EIGH
-from ..math.simd import Code
+from ..math.simd import Code, Value
 from . import matrix_loops
-from .dense_calls import call_dense
-from .lapack import copy_doubles, failed, integer, letter, library, status_slot
+from .dense_calls import product
+from .lapack import Counts, copy_doubles, failed, integer, integer_of, letter, library, order_texts, status_slot
 
 # The 32-bit integers of a routine's workspace, in doubles.
 _INTEGERS_PER_DOUBLE = 2
@@ -110,39 +110,39 @@ def cofactors_scratch(n: int) -> int:
 
 
 def cofactors(
-    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, counts: Counts = ()
 ) -> None:
     """Use the singular values of the transpose, which LAPACK sees; the transposed cofactors are then in its order, too.
 
     LAPACK refuses a matrix that is not finite: its cofactors are NaN.
     """
-    (n,) = sizes
+    (n,), (count,) = sizes, counts or sizes
     matrix, start = operands[2], 0
     places = []
     for doubles in (n * n, n, n * n, n * n, n * n + n, _svd_doubles(n), 0):
         places.append(code.emit(f"getelementptr double, ptr {matrix}, i64 {start}"))
         start += doubles
     copied, values, left, right, factor, work, integers = places
-    copy_doubles(code, operands[0], copied, n * n)
-    info, order = status_slot(slots, number), integer(code, n)
+    copy_doubles(code, operands[0], copied, count * n)
+    info, rows = status_slot(slots, number), integer(code, n)
+    order = integer_of(code, slots, count, number)
     library(code, "tapediff_lapack_dgesdd", [
-        letter(code, "A"), order, order, f"ptr {copied}", order, f"ptr {values}", f"ptr {left}", order, f"ptr {right}", order,
+        letter(code, "A"), order, order, f"ptr {copied}", rows, f"ptr {values}", f"ptr {left}", rows, f"ptr {right}", rows,
         f"ptr {work}", integer(code, _svd_doubles(n)), f"ptr {integers}", f"ptr {info}",
     ])  # fmt: skip
     bad = failed(code, info)
-    code.declare_all(matrix_loops.det_sign())
-    signs = []
+    code.declare_all(matrix_loops.det_sign(within=isinstance(count, Value)))
+    signs, (suffix, orders) = [], order_texts(count, n)
     for vectors in (left, right):
-        copy_doubles(code, vectors, factor, n * n)
+        copy_doubles(code, vectors, factor, count * n)
         pivots = code.emit(f"getelementptr double, ptr {factor}, i64 {n * n}")
-        library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {factor}", order, f"ptr {pivots}", f"ptr {info}"])
-        signs.append(code.emit(f"call double @tapediff_det_sign(ptr {factor}, i64 {n})"))
+        library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {factor}", rows, f"ptr {pivots}", f"ptr {info}"])
+        signs.append(code.emit(f"call double @tapediff_det_sign{suffix}(ptr {factor}, {orders})"))
     sign = code.emit(f"fmul double {signs[0]}, {signs[1]}")
     sign = code.emit(f"select i1 {bad}, double 0x7FF8000000000000, double {sign}")
-    code.declare_all(matrix_loops.scale_columns())
-    code.line(f"call void @tapediff_scale_columns(ptr {right}, ptr {values}, double {sign}, i64 {n})")
-    strides = (n, n, n, n, 1, n, 1)
-    call_dense(code, "product", [*(f"ptr {p}" for p in (right, left, result)), *(f"i64 {size}" for size in strides)])
+    code.declare_all(matrix_loops.scale_columns(within=isinstance(count, Value)))
+    code.line(f"call void @tapediff_scale_columns{suffix}(ptr {right}, ptr {values}, double {sign}, {orders})")
+    product(code, slots, [right, left], result, (n, n, n, n, 1, n, 1), number, [count] * 3 + [n, 1, n, 1] if counts else ())
 
 
 def cofactors_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:

@@ -1,17 +1,18 @@
 """Constants beyond the entries of an axis that exist, by abstract evaluation of a step's expression.
 
 A mask of the entries that exist is False from entry n on. What it selects has the neutral value there, and so have products with zeros:
-the entries are not the program's, so neither infinities nor NaN count. `Beyond` names the end as the largest of some sums of an integer
-and a number.
+the entries are not the program's, so neither infinities nor NaN count. For the same reason the infinity that is no maximum stays one in a
+sum, and equals no number of the program. `Beyond` names the end as the largest of some sums of an integer and a number.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -63,7 +64,13 @@ class Carry(NamedTuple):
     number: int
 
 
-Known: TypeAlias = Beyond | Range | Integer | IsNegative | Carry | None
+class Identity(NamedTuple):
+    """The entries of the unit matrix from `ends` on; all are if there are none."""
+
+    ends: Ends
+
+
+Known: TypeAlias = Beyond | Range | Integer | IsNegative | Carry | Identity | None
 
 
 def shifted(ends: Ends, by: int) -> Ends:
@@ -92,6 +99,29 @@ def axis_of(access: Access, domain: tuple[int, ...], level: int, size: int) -> t
         return None
     extent, first = whole // stride, access.offset // stride % (whole // stride)
     return ((stride, extent), first) if first + domain[level] <= extent else None
+
+
+def places_of(access: Access, domain: tuple[int, ...], level: int, size: int, known: Iterable[Axis] = ()) -> list[tuple[Axis, int]]:
+    """The axes of a storage that a loop runs along, each with the entry at which it begins.
+
+    Args:
+        known: axes that others run along: rows of a matrix may be parts of one of these.
+    """
+    stride, place = access.strides[level], axis_of(access, domain, level, size)
+    found = list[tuple[Axis, int]]()
+    if place is not None:
+        (_, extent), first = place
+        shorter = [e for s, e in known if s == stride and e < extent and extent % e == 0 and first % e + domain[level] <= e]
+        found = [place, *(((stride, e), first % e) for e in shorter)]
+    order = stride - 1
+    if is_diagonal(access, level) and domain[level] <= order and size % order == 0:
+        found += [((order, size // order), 0), ((1, order), 0)]
+    return found
+
+
+def is_diagonal(access: Access, level: int) -> bool:
+    """True if a loop may run along the diagonal of a matrix, whose rows are as long as its stride less one."""
+    return access.index_read < 0 and not access.offset and access.strides[level] > 2 and sum(map(bool, access.strides)) == 1
 
 
 def evaluated(expression: str, reads: Mapping[str, Known]) -> Known:
@@ -152,6 +182,10 @@ def _combined(op: type, a: Known, b: Known) -> Known:
             is_exact = op in (ast.BitAnd, ast.BitOr)
             if isinstance(known, Beyond) and known.value == _ABSORBING[op] and (is_exact or known.ends):
                 return Beyond(known.ends, known.value)
+    if op in (ast.Add, ast.Sub) and _is_infinite(a) and b is None:
+        return Beyond(a.ends, a.value)
+    if op in (ast.Add, ast.Sub) and _is_infinite(b) and a is None:
+        return Beyond(b.ends, b.value if op is ast.Add else -b.value)
     if isinstance(b, Integer) and op is ast.Add:
         a, b = b, a
     if isinstance(a, Integer) and op in (ast.Add, ast.Sub):
@@ -163,6 +197,10 @@ def _combined(op: type, a: Known, b: Known) -> Known:
     if isinstance(a, Beyond) and isinstance(b, Beyond) and op in _BINARY:
         return Beyond(a.ends | b.ends, _BINARY[op](a.value, b.value))
     return None
+
+
+def _is_infinite(known: Known) -> TypeGuard[Beyond]:
+    return isinstance(known, Beyond) and bool(known.ends) and isinstance(known.value, float) and math.isinf(known.value)
 
 
 def _sum(a: Integer, b: Known, sign: int) -> Known:
@@ -187,6 +225,8 @@ def _called(name: str, given: list[Known]) -> Known:
             return condition.integer._replace(is_clipped=True)
         if isinstance(condition, Beyond):
             chosen = a if condition.value else b
+            if isinstance(chosen, Identity):
+                return Identity(condition.ends | chosen.ends)
             return type(chosen)(condition.ends | chosen.ends, chosen[1]) if isinstance(chosen, (Beyond, Carry)) else None
         if isinstance(a, (Beyond, Carry)) and isinstance(b, (Beyond, Carry)) and a[1] == b[1] and type(a) is type(b):
             return type(a)(a.ends | b.ends, a[1])
@@ -197,6 +237,8 @@ def _called(name: str, given: list[Known]) -> Known:
         if isinstance(place, Range) and place.first >= 0 and isinstance(length, Integer):
             return Beyond(frozenset({(length.storage, length.added - place.first)}), np.bool_(False), np.bool_(True))
         return None
+    if name == "equal" and None in given and any(map(_is_infinite, given)):
+        return Beyond(next(known for known in given if isinstance(known, Beyond)).ends, np.bool_(False))
     if name == "zero_where_discarded":
         return given[0] if isinstance(given[0], Beyond) and given[0].value == 0 else None
     if name == "fma":

@@ -1,28 +1,26 @@
 """Ends loops where the data end: an axis of which only the first n entries exist, n an integer of the call, is run to n.
 
 A loop ends there if nothing that it computes beyond is needed: sums get the neutral value, and what it stores is read by loops that end
-there too. Forwards, the values beyond are found where they are constants (`beyond.py`); backwards, the loops are ended, the last first, as
+there too. Forwards, the values beyond are found where they are constants (`facts.py`); backwards, the loops are ended, the last first, as
 each one tells what it reads. An array that is read as a whole, and is constant beyond, is filled before. At last the masks that hold up
-to the end are left out, and the copies that they leave.
+to the end are left out (`masks.py`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import BOOL, DynamicArrayType, ValueType
+from ...ir.instruction import DynamicArrayType
 from ...ops.control.calls import LOOP
-from ...ops.control.loop_forms import LoopForm
-from .beyond import NO_ENDS, Axis, Beyond, Ends, Integer, IsNegative, Known, Range, axis_of, evaluated, shifted
-from .dependencies import is_same_point, read_by, written_by
-from .idle_iterations import Idle, idle_iterations, with_constants
-from .program import Access, Extent, Invoke, Item, Literal, Step, Storage, neutral
-from .views import contiguous
+from .beyond import NO_ENDS, Axis, Beyond, Ends, Known, axis_of, shifted
+from .dependencies import read_by
+from .facts import Facts, is_fill, size_of, streams_of
+from .leading_blocks import access, ended, form_of, own_routine, reads_of
+from .masks import without_masks
+from .program import Access, Extent, Invoke, Item, Literal, RoutineCall, Step, Storage, neutral
 
 # By axis of a storage, the end of the entries that are read; axes that are not there are read as a whole.
 Needed = dict[Axis, Ends]
@@ -33,134 +31,9 @@ def end_loops(steps: Sequence[Item], storages: Sequence[Storage], constants: byt
     """The steps; loops end at integers of the call where what they compute beyond is not needed."""
     if not any(isinstance(step, Step) and step.expression == "exists(r0, r1)" for step in steps):
         return list(steps)
-    values = _Values(steps, storages, constants)
-    return without_masks(_Ending(values).ended(steps), values) if values.has_ends else list(steps)
-
-
-class _Values:
-    """Facts about the entries beyond an end, forwards.
-
-    Attributes:
-        of_step: by number of a step, for each loop, what is known of its value.
-        by_axis: by storage and axis, the value beyond.
-        integers: by storage, the integers that may be ends, and whether they are negative.
-        idle: by number of a loop of a callee, what its iterations do beyond.
-        has_ends: some value is constant beyond an integer.
-    """
-
-    def __init__(self, steps: Sequence[Item], storages: Sequence[Storage], constants: bytes) -> None:
-        self.storages, self._constants = storages, constants
-        seen = set[int]()
-        self.several = {s for step in steps for s in written_by(step) if s in seen or seen.add(s)}
-        self.by_axis: dict[int, dict[Axis, Beyond]] = {}
-        self.of_step: dict[int, list[Known]] = {}
-        self.integers: dict[int, Integer | IsNegative] = {
-            s.number: Integer(s.number) for s in storages if s.home == "input" and s.kind == "i64" and s.size == 1
-        }
-        self.has_ends, self.idle = False, dict[int, Idle]()
-        for number, step in enumerate(steps):
-            if isinstance(step, Invoke):
-                self._note_invoke(number, step)
-            elif isinstance(step, Step) and step.domain:
-                self.of_step[number] = self._of_step(step)
-            elif isinstance(step, Step):
-                known = evaluated(step.expression, {name: self._of_number(read) for name, read in zip(step.names, step.reads)})
-                if isinstance(known, (Integer, IsNegative)) and step.write.storage not in self.several and not step.combine:
-                    self.integers[step.write.storage] = known
-
-    def _of_number(self, read: Access | Literal) -> Known:
-        return _literal(read) if isinstance(read, Literal) else self.integers.get(read.storage) if read.index_read < 0 else None
-
-    def _of_step(self, step: Step) -> list[Known]:
-        known = [evaluated(step.expression, self._reads(step, level)) for level in range(len(step.domain))]
-        write, item = step.write, self.storages[step.write.storage]
-        for level, value in enumerate(known):
-            if not (isinstance(value, Beyond) and value.ends):
-                continue
-            self.has_ends = True
-            place = axis_of(write, step.domain, level, item.size)
-            keeps = step.combine is None or value.value == neutral(step.combine, item.kind)
-            # Of all entries along the axis, by this step alone.
-            axis = write.strides[level], step.domain[level]
-            if place == (axis, 0) and keeps and not step.is_scan and item.number not in self.several:
-                is_whole = step.combine is None
-                self.by_axis.setdefault(item.number, {})[axis] = value if is_whole else value._replace(before=None)
-        return known
-
-    def _reads(self, step: Step, level: int) -> dict[str, Known]:
-        known = {name: self.of_read(read, step, level) for name, read in zip(step.names, step.reads)}
-        return known | {name: None for name, _ in step.parameters}
-
-    def of_read(self, read: Access | Literal, step: Step, level: int) -> Known:
-        """The facts about a read, along a loop."""
-        if isinstance(read, Literal):
-            return _literal(read)
-        item = self.storages[read.storage]
-        if read.index_read >= 0:
-            return None
-        if not read.strides[level]:
-            return self.integers.get(read.storage)
-        if item.home == "constant" and item.kind == "i64":
-            return self._range(read, step, level, item)
-        by_axis = self.by_axis.get(read.storage)
-        if by_axis is None:
-            return None
-        place = axis_of(read, step.domain, level, item.size)
-        known = None if place is None else by_axis.get(place[0])
-        return None if known is None or place is None else known._replace(ends=shifted(known.ends, -place[1]))
-
-    def _range(self, read: Access, step: Step, level: int, item: Storage) -> Range | None:
-        if any(stride for k, stride in enumerate(read.strides) if k != level):
-            return None
-        array = np.frombuffer(self._constants, np.int64, item.size, item.position)
-        entries = array[read.offset + read.strides[level] * np.arange(step.domain[level])]
-        return Range(int(entries[0])) if (entries == entries[0] + np.arange(len(entries))).all() else None
-
-    # Loops of callees
-
-    def _note_invoke(self, number: int, invoke: Invoke) -> None:
-        if invoke.op is not LOOP or any(isinstance(type_, DynamicArrayType) for types in invoke.types for type_ in types):
-            return
-        callee, form = invoke.params
-        sizes = list(map(_size, callee.in_types))
-        streams = {k: self.of_stream(invoke.operands[form.leading + k], sizes[k]) for k in streams_of(form)}
-        first = {k: self.repeated(invoke.operands[form.leading + k], sizes[k]) for k in range(form.carries)}
-        idle = idle_iterations(callee, form, streams, first)
-        if idle is None:
-            return
-        self.idle[number] = idle
-        stacks = list(zip(range(form.carries, len(callee.out_types)), idle.outputs))
-        stacks += [(len(invoke.items) - form.carries + k, idle.carries.get(k)) for k in invoke.kept]
-        for k, value in stacks:
-            type_ = invoke.types[1][k]
-            place = self.axis(invoke.items[k], 0 if isinstance(type_, DynamicArrayType) else _size(type_) // form.length)
-            if isinstance(value, Beyond) and place is not None:
-                found = value._replace(ends=shifted(value.ends, place[1]), before=None)
-                self.by_axis.setdefault(invoke.items[k][0], {})[place[0]] = found
-
-    def axis(self, place: tuple[int, int], size: int) -> tuple[Axis, int] | None:
-        """The outermost axis of an array with entries of a size, and the first entry of a part of it."""
-        storage, offset = place
-        return None if not size or offset % size else ((size, self.storages[storage].size // size), offset // size)
-
-    def of_stream(self, place: tuple[int, int], size: int) -> Known:
-        """The facts about the entries of an array that a loop reads one by one."""
-        found = self.axis(place, size)
-        known = None if found is None else self.by_axis.get(place[0], {}).get(found[0])
-        return None if known is None or found is None else known._replace(ends=shifted(known.ends, -found[1]))
-
-    def repeated(self, place: tuple[int, int], size: int) -> Known:
-        """The only number in a constant."""
-        item = self.storages[place[0]]
-        if item.home != "constant" or not size:
-            return None
-        dtype = {"f64": np.float64, "i64": np.int64, "i1": np.bool_}[item.kind]
-        array = np.frombuffer(self._constants, dtype, item.size, item.position)[place[1] : place[1] + size]
-        return Beyond(NO_ENDS, array[0]) if (array == array[0]).all() else None
-
-
-def _literal(literal: Literal) -> Beyond:
-    return Beyond(NO_ENDS, np.bool_(literal.value) if literal.kind == "i1" else literal.value)
+    steps = [own_routine(step) if isinstance(step, RoutineCall) and step.count == 1 else step for step in steps]
+    facts = Facts(steps, storages, constants)
+    return without_masks(_Ending(facts).ended(steps), facts) if facts.has_ends else list(steps)
 
 
 class _Ending:
@@ -171,11 +44,11 @@ class _Ending:
         reads: the same of each read of what a loop of a callee writes, with the first entry that may be read, and the end of these.
     """
 
-    def __init__(self, values: _Values) -> None:
-        self.values, self.storages = values, values.storages
-        self.needed: dict[int, Needed] = {s.number: {} for s in values.storages if s.home == "output"}
+    def __init__(self, facts: Facts) -> None:
+        self.facts, self.storages = facts, facts.storages
+        self.needed: dict[int, Needed] = {s.number: {} for s in facts.storages if s.home == "output"}
         self.reads: dict[int, list[tuple[Needed, int, int]]] = {}
-        self._extents: dict[tuple[int, Ends], Extent] = {}
+        self._extents: dict[tuple[int, Ends, int], Extent] = {}
 
     def ended(self, steps: Sequence[Item]) -> list[Item]:
         found = list[Item]()
@@ -189,6 +62,9 @@ class _Ending:
             elif isinstance(step, Invoke):
                 step = self._ended_invoke(number, step)
                 self._note_invoke(step)
+            elif isinstance(step, RoutineCall) and number in self.facts.of_call:
+                step = self._ended_call(number, step)
+                self._note_call(step)
             else:
                 for storage in read_by(step):
                     self._note(storage, {}, 0, self.storages[storage].size)
@@ -199,11 +75,12 @@ class _Ending:
         """A step with its ends; and the fill before it, if what it writes is read as a whole."""
         domain, filled = list(step.domain), None
         for level in range(len(domain)):
-            ends, value = self._end_of(step, level, self.values.of_step[number][level])
+            ends, value = self._end_of(step, level, self.facts.of_step[number][level])
             if ends:
-                # One object for equal ones, which are compared often.
-                domain[level] = self._extents.setdefault((domain[level], ends), Extent(domain[level], ends))
+                domain[level] = self._extent(domain[level], ends)
                 filled = filled if value is None else value
+        if tuple(domain) == step.domain:
+            domain = self._rows_of_fill(step)
         if tuple(domain) == step.domain:
             return step, []
         step = replace(step, domain=tuple(domain))
@@ -213,6 +90,19 @@ class _Ending:
         fill = Step((item.size,), (filled,), "r0", (), Access(item.number, 0, (1,)), site=step.site)
         return replace(step, is_disjoint_part=True), [fill]
 
+    def _extent(self, extent: int, ends: Ends, scale: int = 1) -> Extent:
+        # One object for equal ones, which are compared often.
+        return self._extents.setdefault((extent, ends, scale), Extent(extent, ends, scale))
+
+    def _rows_of_fill(self, step: Step) -> list[int]:
+        """The domain of a fill of a whole array entry by entry, which ends where its rows do."""
+        size = self.storages[step.write.storage].size
+        if is_fill(step, size):
+            for (row, extent), ends in self.needed.get(step.write.storage, {}).items():
+                if row * extent == size:
+                    return [self._extent(size, ends, row)]
+        return list(step.domain)
+
     def _end_of(self, step: Step, level: int, known: Known) -> tuple[Ends | None, Literal | None]:
         """The end at which a loop may stop, None if it has to run on; and the number to fill an array with."""
         write, item = step.write, self.storages[step.write.storage]
@@ -220,13 +110,15 @@ class _Ending:
         if not write.strides[level]:
             is_neutral = step.combine is not None and constant is not None and constant.value == neutral(step.combine, item.kind)
             return (constant.ends if is_neutral and constant and (write.index_read < 0 or step.combine == "add") else None), None
-        needed, place = self.needed.get(item.number), axis_of(write, step.domain, level, item.size)
-        if write.index_read >= 0 or needed is None or place is None:
+        needed = self.needed.get(item.number)
+        if write.index_read >= 0 or needed is None:
             return None, None
-        axis, first = place
-        if axis in needed:
-            return shifted(needed[axis], -first), None
-        if constant is None or self.values.by_axis.get(item.number, {}).get(axis) is None or step.combine:
+        places = self.facts.places(write, step.domain, level)
+        for axis, first in places:
+            if axis in needed:
+                return shifted(needed[axis], -first), None
+        by_axis = self.facts.by_axis.get(item.number, {})
+        if constant is None or step.combine or not places or places[0][0] not in by_axis or item.number in self.facts.in_parts:
             return None, None
         return constant.ends, Literal(np.asarray(constant.value).item(), item.kind)
 
@@ -234,15 +126,15 @@ class _Ending:
 
     def _note_step(self, step: Step) -> None:
         for read in step.reads:
-            if not isinstance(read, Access):
-                continue
-            found = Needed()
-            for level, extent in enumerate(step.domain):
-                if isinstance(extent, Extent):
-                    place = axis_of(read, step.domain, level, self.storages[read.storage].size)
-                    if place is not None:
-                        found[place[0]] = shifted(extent.ends, place[1])
-            self._note(read.storage, found, *self._entries(read, step.domain))
+            if isinstance(read, Access):
+                self._note_read(read, step.domain)
+
+    def _note_read(self, read: Access, domain: tuple[int, ...]) -> None:
+        found = Needed()
+        for level, extent in enumerate(domain):
+            if isinstance(extent, Extent):
+                found |= {axis: shifted(extent.ends, first) for axis, first in self.facts.places(read, domain, level)}
+        self._note(read.storage, found, *self._entries(read, domain))
 
     def _note(self, storage: int, found: Needed, first: int, end: int) -> None:
         known = self.needed.get(storage)
@@ -257,17 +149,39 @@ class _Ending:
         moves = [stride * (extent - 1) for stride, extent in zip(read.strides, domain)]
         return read.offset + sum(min(0, move) for move in moves), read.offset + sum(max(0, move) for move in moves) + 1
 
+    # Routines
+
+    def _ended_call(self, number: int, call: RoutineCall) -> RoutineCall:
+        form = form_of(call)
+        assert form is not None, "it has been looked at"
+        along, size, needed = list[Ends | None]([None, None]), self.storages[call.result].size, self.needed.get(call.result)
+        if form.result is not None and needed is not None:
+            result, domain = access(form.result, call.result, 0, call.sizes)
+            for level in (0, 1):
+                place = axis_of(result, domain, level, size)
+                along[level] = None if place is None else needed.get(place[0])
+        return ended(call, form, self.facts.of_call[number], (along[0], along[1]))
+
+    def _note_call(self, call: RoutineCall) -> None:
+        form = form_of(call)
+        assert form is not None, "it has been looked at"
+        reads = reads_of(call, form)
+        for read, domain in reads:
+            self._note_read(read, domain)
+        for storage, _ in call.operands[len(reads) :]:
+            self._note(storage, {}, 0, self.storages[storage].size)
+
     # Loops of callees
 
     def _ended_invoke(self, number: int, invoke: Invoke) -> Invoke:
-        idle = self.values.idle.get(number)
+        idle = self.facts.idle.get(number)
         if idle is None or idle.ends is None:
             return invoke
         (callee, form), ends = invoke.params, idle.ends
-        last = [(*item, _size(type_)) for item, type_ in zip(invoke.items[: form.carries], callee.out_types)]
+        last = [(*item, size_of(type_)) for item, type_ in zip(invoke.items[: form.carries], callee.out_types)]
         kept = len(invoke.items) - form.carries
-        stacks = [(k, _size(type_)) for k, type_ in enumerate(callee.out_types) if k >= form.carries]
-        stacks += [(kept + k, _size(callee.in_types[k])) for k in invoke.kept]
+        stacks = [(k, size_of(type_)) for k, type_ in enumerate(callee.out_types) if k >= form.carries]
+        stacks += [(kept + k, size_of(callee.in_types[k])) for k in invoke.kept]
         for k, size in stacks:
             found = self._end_of_stack(invoke.items[k], size, last)
             if found is None:
@@ -277,7 +191,7 @@ class _Ending:
 
     def _end_of_stack(self, place: tuple[int, int], size: int, last: list[tuple[int, int, int]]) -> Ends | None:
         """The end of the entries of a stack that are read, but for the last carries, which are always there."""
-        found, needed = self.values.axis(place, size), None
+        found, needed = self.facts.axis(place, size), None
         for read, first, end in self.reads[place[0]]:
             if not any(storage == place[0] and offset <= first and end <= offset + width for storage, offset, width in last):
                 needed = read if needed is None else _joined(needed, read)
@@ -288,10 +202,10 @@ class _Ending:
     def _note_invoke(self, invoke: Invoke) -> None:
         form = invoke.params[1] if invoke.op is LOOP else None
         for k, ((storage, offset), type_) in enumerate(zip(invoke.operands, invoke.types[0])):
-            size = self.storages[storage].size if isinstance(type_, DynamicArrayType) else _size(type_)
+            size = self.storages[storage].size if isinstance(type_, DynamicArrayType) else size_of(type_)
             read = Needed()
             if invoke.stop and form is not None and k - form.leading in streams_of(form):
-                place = self.values.axis((storage, offset), _size(invoke.params[0].in_types[k - form.leading]))
+                place = self.facts.axis((storage, offset), size_of(invoke.params[0].in_types[k - form.leading]))
                 if place is not None:
                     read[place[0]] = shifted(invoke.stop, place[1])
             self._note(storage, read, offset, offset + size)
@@ -299,95 +213,3 @@ class _Ending:
 
 def _joined(a: Needed, b: Needed) -> Needed:
     return {axis: a[axis] | b[axis] for axis in a if axis in b}
-
-
-def _size(type_: ValueType) -> int:
-    return math.prod(type_.shape)
-
-
-def streams_of(form: LoopForm) -> range:
-    """The inputs of a callee that are entries of arrays."""
-    return range(form.carries, form.carries + form.streams)
-
-
-# Masks
-
-
-class _Written(NamedTuple):
-    """A step whose value is a number, or a copy of another array in the same layout."""
-
-    step: Step
-    value: Literal | Access
-
-
-def without_masks(steps: Sequence[Item], values: _Values) -> list[Item]:
-    """The steps without masks that are True up to the ends of the loops that read them, and without the copies that they leave."""
-    known: dict[int, _Written] = {}
-    found = list[Item]()
-    for step in steps:
-        if isinstance(step, Step) and any(isinstance(extent, Extent) for extent in step.domain):
-            step = _simplified(replace(step, reads=tuple([_read(read, step, values, known) for read in step.reads])))
-            value = _value(step)
-            if value is not None and step.write.storage not in values.several and not step.is_disjoint_part:
-                known[step.write.storage] = _Written(step, value)
-        elif isinstance(step, Invoke) and step.stop:
-            step = _without_mask(step, values)
-        found.append(step)
-    used = {s.number for s in values.storages if s.home == "output"}
-    left = list[Item]()
-    for step in reversed(found):
-        if isinstance(step, Step) and step.write.storage not in used:
-            continue
-        used.update(read_by(step))
-        left.append(step)
-    return left[::-1]
-
-
-def _without_mask(invoke: Invoke, values: _Values) -> Invoke:
-    """A loop of a callee whose masks are True up to its end, and whose other carries of one value are constants."""
-    callee, form = invoke.params
-    known = dict[int, bool]()
-    for k in streams_of(form):
-        mask = values.of_stream(invoke.operands[form.leading + k], _size(callee.in_types[k]))
-        if isinstance(mask, Beyond) and mask.before is not None and mask.ends == invoke.stop:
-            known[k] = bool(mask.before)
-        elif isinstance(mask, Beyond) and not mask.ends and isinstance(mask.value, (bool, np.bool_)):
-            known[k] = bool(mask.value)
-    first = {k: values.repeated(invoke.operands[form.leading + k], _size(callee.in_types[k])) for k in range(form.carries)}
-    idle = idle_iterations(callee, form, {}, first)
-    known |= {k: bool(one.value) for k, one in (idle.carries.items() if idle else ()) if callee.in_types[k].dtype == BOOL}
-    return replace(invoke, params=(with_constants(callee, known), form)) if known else invoke
-
-
-def _read(read: Access | Literal, step: Step, values: _Values, known: dict[int, _Written]) -> Access | Literal:
-    if isinstance(read, Literal) or read.index_read >= 0:
-        return read
-    kind = values.storages[read.storage].kind
-    for level, extent in enumerate(step.domain):
-        mask = values.of_read(read, step, level) if isinstance(extent, Extent) and read.strides[level] else None
-        if isinstance(mask, Beyond) and mask.before is not None and isinstance(extent, Extent) and mask.ends == extent.ends:
-            return Literal(bool(mask.before), kind)
-    written = known.get(read.storage)
-    if written is None or not is_same_point(step, read, written.step):
-        return read
-    return written.value
-
-
-def _simplified(step: Step) -> Step:
-    """A step whose selection is known as the number that is selected."""
-    if step.expression == "select(r0, r1, r2)" and isinstance(step.reads[0], Literal):
-        chosen = step.reads[1 if step.reads[0].value else 2]
-        if isinstance(chosen, Literal) or chosen.index_read < 0:
-            return replace(step, expression="r0", reads=(chosen,))
-    return step
-
-
-def _value(step: Step) -> Literal | Access | None:
-    if step.combine is not None or step.write.index_read >= 0:
-        return None
-    if step.expression == "r0" and not step.parameters and isinstance(step.reads[0], Access):
-        return step.reads[0] if step.write.strides == contiguous(step.domain) and step.reads[0].index_read < 0 else None
-    if step.parameters or not all(isinstance(read, Literal) and read.kind == "i1" for read in step.reads):
-        return None
-    known = evaluated(step.expression, {name: _literal(read) for name, read in zip(step.names, step.reads) if isinstance(read, Literal)})
-    return Literal(bool(known.value), "i1") if isinstance(known, Beyond) and isinstance(known.value, (bool, np.bool_)) else None

@@ -359,6 +359,7 @@ class Bands:
         threads: the most threads; with 1, the bands run in sequence.
         sums: storages that hold the partial reduction of each band, and its number of entries in each.
         filled: storages of reductions within rows, which are set before the bands.
+        fewest: rows that have to exist for several threads to share them, if data tell how many do.
     """
 
     group: LoopNest | RowBlocks | RoutineCall
@@ -367,6 +368,7 @@ class Bands:
     threads: int
     sums: tuple[tuple[int, int], ...] = ()
     filled: frozenset[int] = frozenset()
+    fewest: int = 0
 
     @property
     def number(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...ops.control.calls import LOOP
 from .beyond import Ends, axis_of
 from .dependencies import read_by
+from .leading_blocks import form_of, reads_of
 from .program import Access, Extent, Group, InPlace, Invoke, RoutineCall, Step, Storage
 
 # Sizes that are data are never less.
@@ -18,21 +19,27 @@ def short_inputs(groups: Sequence[Group], storages: Sequence[Storage]) -> frozen
     found = _Read(storages)
     for group in groups:
         for item in group.body:
+            form = form_of(item) if isinstance(item, RoutineCall) else None
             if isinstance(item, Step) and not isinstance(group, InPlace):
                 for read in item.reads:
-                    if isinstance(read, Access) and storages[read.storage].home == "input":
-                        found.note_step(read, item.domain)
+                    if isinstance(read, Access):
+                        found.note_read(read, item.domain)
+            elif isinstance(item, RoutineCall) and form is not None:
+                for read, domain in reads_of(item, form):
+                    found.note_read(read, domain)
             elif isinstance(item, Invoke):
                 found.note_invoke(item)
             else:
                 found.whole.update(read_by(item))
-                if isinstance(item, RoutineCall):
-                    found.whole.update(storage for storage, _ in item.operands)
-    return frozenset(
-        (storages[storage].position, storages[size].position)
-        for storage, (size, row) in found.rows.items()
-        if storage not in found.whole and found.fixed.get(storage, 0) <= LEAST * row
-    )
+    inputs = [item for item in storages if item.home == "input" and item.size > 1 and item.number not in found.whole]
+    sizes = [item for item in storages if item.home == "input" and item.kind == "i64" and item.size == 1]
+    pairs = set[tuple[int, int]]()
+    for item in inputs:
+        size, row = found.rows.get(item.number, (None, 1))
+        if found.fixed.get(item.number, 0) <= LEAST * row:
+            # Any size, if no rows are read up to one.
+            pairs |= {(item.position, one.position) for one in sizes if size in (None, one.number)}
+    return frozenset(pairs) if found.rows else frozenset()
 
 
 class _Read:
@@ -49,7 +56,9 @@ class _Read:
         self.fixed: dict[int, int] = {}
         self.whole = set[int]()
 
-    def note_step(self, read: Access, domain: tuple[int, ...]) -> None:
+    def note_read(self, read: Access, domain: tuple[int, ...]) -> None:
+        if self.storages[read.storage].home != "input":
+            return
         size = self.storages[read.storage].size
         if read.index_read >= 0:
             self.whole.add(read.storage)

@@ -122,7 +122,8 @@ class _Cutter:
 
     def _banded(self, group: LoopNest | RowBlocks, members: Sequence[LoopNest | RoutineCall], rows: int) -> list[Group]:
         adds = rows > 0 and any(isinstance(item, Step) and is_sum(item) for item in group.body)
-        is_shared = self.threads > 1 and self._work(group.body) >= self.least_work and are_independent(members)
+        work = self._work(group.body)
+        is_shared = self.threads > 1 and work >= self.least_work and are_independent(members)
         if not adds and not (is_shared and rows):
             return [group]
         sums: list[tuple[int, int]] = []
@@ -136,7 +137,8 @@ class _Cutter:
             whole = changed[0]
         others = [item for item in group.body if isinstance(item, Step) and not self._sets_whole_rows(item, rows)]
         filled = frozenset(step.write.storage for step in others)
-        bands = Bands(whole, group.domain[0], rows, self.threads if is_shared else 1, tuple(sums), filled)
+        fewest = self._fewest(group.domain[0], work)
+        bands = Bands(whole, group.domain[0], rows, self.threads if is_shared else 1, tuple(sums), filled, fewest)
         return [*map(self._filled, others), bands, *after]
 
     def _filled(self, step: Step) -> LoopNest:
@@ -176,6 +178,10 @@ class _Cutter:
             steps.append(step)
         return LoopNest(nest.domain, tuple(steps))
 
+    def _fewest(self, rows: int, work: float) -> int:
+        """The rows that are worth sharing."""
+        return math.ceil(rows * self.least_work / work) if work else 0
+
     def _work(self, body: Sequence[Step | RoutineCall]) -> float:
         return sum(_work_of(item, self.storages) for item in body)
 
@@ -183,14 +189,15 @@ class _Cutter:
 
     def _routine(self, call: RoutineCall) -> Group:
         """Cut a product into bands of the rows of its result; a stack of products into bands of matrices."""
-        if call.routine != "product" or call.failure >= 0 or self.threads < 2 or _work_of(call, self.storages) < self.least_work:
+        work = _work_of(call, self.storages)
+        if call.routine != "product" or call.failure >= 0 or self.threads < 2 or work < self.least_work:
             return call
         count = call.sizes[0] if call.count == 1 else call.count
         rows = max(1, count // FEWEST_BANDS)
         if call.count == 1:
             # Whole tiles, and not too few: each band packs the right operand once more.
             rows = max(FEWEST_PRODUCT_ROWS, rows - rows % 8)
-        return Bands(call, count, rows, self.threads) if count >= 2 * rows else call
+        return Bands(call, count, rows, self.threads, fewest=self._fewest(count, work)) if count >= 2 * rows else call
 
 
 FEWEST_PRODUCT_ROWS = 64

@@ -32,6 +32,9 @@ FEW_ENTRIES = 50_000
 # Beyond, largest sizes are in finer steps than powers of 2, as each entry takes time.
 LARGE = 1024
 
+# Added to largest sizes of more than four such: rows of matrices a power of 2 apart share few sets of the cache.
+APART = 8
+
 # A size gets a tape of its own after this many calls, sooner if they compute many entries; at most so many do, of calls of one kind.
 OFTEN = 100
 MANY_ENTRIES = 2_000_000
@@ -87,7 +90,7 @@ class Extents:
 
     def serve(self, shapes: Shapes, waste: float = WASTE) -> bool:
         """True if a call's sizes are not too large, and not so small that most of the work is in vain."""
-        return all(size <= largest <= max(waste * size, SMALLEST) for size, largest in zip(self.sizes(shapes), self.largest))
+        return all(size <= largest <= max(waste * size, SMALLEST) + APART for size, largest in zip(self.sizes(shapes), self.largest))
 
 
 @dataclass(slots=True, eq=False)
@@ -133,10 +136,12 @@ class SizesOfCalls:
         flat = [size for shape in shapes for size in shape]
         if min(flat[k] for k in self.varying) < 2:
             return None  # as NumPy broadcasts an axis of size 1, and reductions of none differ
-        for extents, entries in list(self.tapes.items()):
+        # The smallest tape first, as in `ranges`.
+        for extents, entries in sorted(self.tapes.items(), key=lambda tape: tape[0].largest):
             if extents.serve(shapes, math.inf if entries < FEW_ENTRIES else WASTE):
                 place = place_of(extents.sizes(shapes))
-                if len(self.own) >= MOST_OWN or count + self.called[place] <= min(OFTEN, MANY_ENTRIES // entries):
+                most = math.inf if len(self.own) >= MOST_OWN or self.called[0] >= NEVER else _most_calls(entries)
+                if count + self.called[place] <= most:
                     return extents
                 self.own.add(shapes)
                 self.called[place] = 0
@@ -149,7 +154,7 @@ class SizesOfCalls:
         """For each size of a tape, the least and the largest value that it serves, and the largest of the next smaller tape."""
         waste = math.inf if self.tapes.get(extents, 0) < FEW_ENTRIES else WASTE
         smaller = [e.largest for e in self.tapes if e != extents and e.axes == extents.axes and all(map(le, e.largest, extents.largest))]
-        least = [2 if most <= SMALLEST else max(2, math.ceil(most / waste)) for most in extents.largest]
+        least = [2 if most <= SMALLEST else max(2, math.ceil((most - APART) / waste)) for most in extents.largest]
         return list(zip(least, extents.largest, max(smaller, default=(0,) * len(least)), strict=True))
 
     def _compare(self, shapes: Shapes) -> None:
@@ -218,13 +223,18 @@ class SizeArguments:
         calls = self.calls_like(bound)
         calls.tapes[extents] = entries = sum(instruction.type.size for instruction in tape.instructions)
         if len(calls.own) < MOST_OWN:
-            calls.called[0] = min(calls.called[0], MANY_ENTRIES // max(entries, 1))
+            calls.called[0] = min(calls.called[0], _most_calls(entries))
 
     def allow_path(self, bound: BoundCall, tape: Tape, ordinal: int) -> bool:
         """Count a path that begins at a guard on sizes alone. False if there are too many."""
         calls = self.calls_like(bound)
         calls.paths += depends_on_ints_only(tape, ordinal)
         return calls.paths <= MOST_PATHS_BY_INTS
+
+
+def _most_calls(entries: int) -> int:
+    """The calls of one size that a tape answers before the size gets a tape of its own, unless its kernel ends there."""
+    return max(1, min(OFTEN, MANY_ENTRIES // max(entries, 1)))
 
 
 def place_of(sizes: Sequence[int]) -> int:
@@ -240,12 +250,13 @@ def shapes_of(inputs: Sequence[Operand]) -> Shapes:
 
 
 def _capacity(size: int, *, grows: bool) -> int:
-    """The largest size of a tape for a size: a power of 2; above LARGE, a multiple of an eighth of one."""
+    """The largest size of a tape for a size: a power of 2; above LARGE, a multiple of an eighth of one; and APART."""
     if grows:
         size = size * 2 if size <= LARGE // 2 else max(LARGE, size + size // 4)
     power = 1 << (size - 1).bit_length()
     step = power // 8
-    return max(SMALLEST, power) if power <= LARGE else -(-size // step) * step
+    found = max(SMALLEST, power) if power <= LARGE else -(-size // step) * step
+    return found + APART * (found > 4 * APART)
 
 
 def _refused(bound: BoundCall) -> str:

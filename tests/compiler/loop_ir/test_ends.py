@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.kernel import Kernel
 from tapediff.compiler.loop_ir.ends import end_loops
-from tapediff.compiler.loop_ir.program import Extent, Step
+from tapediff.compiler.loop_ir.leading_blocks import form_of
+from tapediff.compiler.loop_ir.program import Bands, Extent, RoutineCall, Step
 from tapediff.compiler.lower.lower import lower
 from tapediff.recording.arguments.size_arguments import grown, shapes_of
 from tapediff.targets.tapes.gradient_tape import gradient_tape
@@ -61,7 +64,7 @@ def neighbours(t, x):
     return np.sum(np.diff(x * t[0]) ** 2) + np.sum(x[2:] * x[:-2]) * t[1] + x[0] * x[-1] * t[2]
 
 
-def gram(t, x):
+def distances(t, x):
     k = np.exp(-((x[:, None] - x[None, :]) ** 2) * t[0]) + np.eye(len(x))
     return np.sum(k @ x) * t[1] + np.sum(np.max(k, axis=0)) + np.sum(k * t[2])
 
@@ -70,11 +73,21 @@ def products(t, x):
     return np.sum(t * np.sum(x[:, :, None] * t, axis=(0, 1))) + np.sum(np.prod(1 + 0.01 * x, axis=0)) + np.any(x > 2) + np.max(x * t[0])
 
 
+def maxima(t, x, y):
+    m = np.exp(-(np.subtract.outer(x, y) ** 2) * t[0])
+    return np.sum(m, axis=1) @ x * t[1] + np.sum(np.max(m, axis=0)) * t[2] + logsumexp(y * t[1]) + np.max(np.minimum(y, x[0]))
+
+
 OWN = {
+    "maxima": (maxima, lambda rng, n: (rng.normal(size=n), rng.normal(size=n))),
     "fan": (fan, lambda rng, n: (rng.integers(0, 3, n), rng.normal(size=n))), "neighbours": (neighbours, lambda rng, n: (rng.normal(size=n),)),
-    "gram": (gram, lambda rng, n: (rng.normal(size=n),)), "products": (products, lambda rng, n: (rng.normal(size=(n, 5)),)),
+    "distances": (distances, lambda rng, n: (rng.normal(size=n),)), "products": (products, lambda rng, n: (rng.normal(size=(n, 5)),)),
 }  # fmt: skip
 ALL = {**PROGRAMS, **OWN}
+MATRICES = [
+    "gaussian_process", "gaussian_process_by_scipy", "least_squares", "inverses", "determinants", "systems", "triangles", "chained", "shrunk",
+    "gram", "of_a_matrix",
+]  # fmt: skip
 # Those of arrays alone; row_by_row has a tape for each larger size.
 FLAT = [name for name, (_, data) in ALL.items() if name != "row_by_row" and all(isinstance(a, np.ndarray) for a in data(np.random.default_rng(0), 5))]
 
@@ -95,7 +108,7 @@ def test_nothing_beyond_the_size_is_read(name: str, number: float) -> None:
     assert answered > 5
 
 
-@pytest.mark.parametrize("name", [*OWN, "logistic", "covariance", "of_edges", "mixture"])
+@pytest.mark.parametrize("name", [*OWN, "logistic", "covariance", "of_edges", "mixture", *MATRICES])
 def test_listings_end_where_kernels_do(name: str) -> None:
     f, data = ALL[name]
     kernel, extents = sized_kernel(f, data)
@@ -106,6 +119,29 @@ def test_listings_end_where_kernels_do(name: str) -> None:
         found, expected = (run(kernel, extents, (T, *args), np.nan, by_listing=by_listing) for by_listing in (True, False))
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_routines_end_where_the_data_end(name: str) -> None:
+    """All extents of routines do, and loops over more than one axis."""
+    f, data = ALL[name]
+    kernel, extents = sized_kernel(f, data)
+    items = [item for group in kernel.program.groups for item in group.body]
+    for item in items:
+        if isinstance(item, RoutineCall):
+            form = form_of(item)
+            assert form is not None
+            positions = {position for block in form.operands for position in block[:2]}
+            assert not any(item.sizes[k] in extents.largest and not isinstance(item.sizes[k], Extent) for k in positions)
+        elif isinstance(item, Step):
+            assert math.prod(extent for extent in item.domain if not isinstance(extent, Extent)) <= max(extents.largest)
+    assert any(isinstance(item, RoutineCall) for item in items)
+
+
+def test_arrays_that_are_not_read_are_left_where_they_are() -> None:
+    f = lambda t, x, y: np.sum(np.exp(x * t[0])) * len(y)
+    kernel, _ = sized_kernel(f, lambda rng, n: (rng.normal(size=n), rng.normal(size=n)))
+    assert {position for position, _ in kernel.program.short} >= {1, 2}
 
 
 def test_a_mask_of_the_program_ends_no_loop() -> None:
@@ -128,6 +164,34 @@ def test_second_derivatives_end_as_well(name: str) -> None:
         differences = (td.gradient(tape, T + step, *args) - td.gradient(tape, T - step, *args)) / 2e-5
         # A central difference: its error is of the second order of the step, or of rounding in the gradients.
         np.testing.assert_allclose(td.hvp(tape, T, v, *args), differences, rtol=1e-5, atol=1e-4)
+
+
+def long_sums(t, x, y):
+    return np.sum(np.exp(-x * t[0]) * np.tanh(y * t[1])) + np.sum(np.log1p(x**2) * t[2]) + np.sum(np.cumsum(x) * y)
+
+
+def long_product(t, x, y):
+    m = np.outer(np.sin(x * t[0]), y)
+    return np.sum((m @ m.T) ** 2) * 1e-6 * t[1]
+
+
+@pytest.mark.parametrize(("f", "most"), [(long_sums, 20_000), (long_product, 500), (maxima, 700)])
+def test_bands_of_threads_end_as_well(f: Any, most: int) -> None:
+    """Also bands of which no row exists, and those that end within a vector."""
+    rng, tape = np.random.default_rng(0), td.GuardedTape(f, threads=2)
+    draw = lambda n: (rng.normal(size=n), rng.normal(size=n))
+    for n in (most, most - 10):
+        td.value_and_gradient(tape, T, *draw(n))
+    kernel = tape._cache.all()[-1].compiled.kernel((0,))
+    assert any(isinstance(group, Bands) for group in kernel.program.groups)
+    for n in (most // 2, most // 2 + 1, most // 2 + 13, most - 1, most - 7, 2 * most // 3):
+        args = draw(n)
+        value, gradient = td.value_and_gradient(tape, T, *args)
+        expected = td.value_and_gradient(td.GuardedTape(f, threads=2), T, *args)
+        np.testing.assert_allclose(value, f(T, *args), rtol=1e-9)
+        np.testing.assert_allclose(value, expected[0], rtol=1e-9)
+        np.testing.assert_allclose(gradient, expected[1], rtol=1e-7, atol=1e-9)
+    assert tape.stats.recordings == 2
 
 
 def lines_of_ending(length: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import logsumexp
 
 import tapediff as td
@@ -48,6 +48,10 @@ def of_two_lengths(rng: np.random.Generator, n: int) -> tuple[Any, ...]:
 
 def points(rng: np.random.Generator, n: int) -> tuple[Any, ...]:
     return np.sort(rng.normal(size=n)) + 0.01 * np.arange(n), rng.normal(size=n)
+
+
+def square(rng: np.random.Generator, n: int) -> tuple[Any, ...]:
+    return (rng.normal(size=(n, n)),)
 
 
 # Regressions
@@ -307,6 +311,53 @@ def gaussian_process_by_scipy(t, x, y):
     return 0.5 * y @ cho_solve(cho_factor(k, lower=True), y) + 0.5 * np.linalg.slogdet(k)[1] + np.sum(np.tril(k)) * t[0]
 
 
+def covariance_of(t, x):
+    return np.exp(-0.5 * (x[:, None] - x[None, :]) ** 2 * np.exp(t[1])) + np.exp(t[2]) * np.eye(len(x))
+
+
+def inverses(t, r):
+    k = covariance_of(t, r)
+    return np.sum(np.linalg.inv(k) @ r) * t[0] + np.trace(np.linalg.inv(k))
+
+
+def determinants(t, r):
+    k = covariance_of(t, r)
+    return np.log(np.linalg.det(k / np.exp(t[2]))) * t[0] + np.linalg.slogdet(k + np.outer(np.sin(r), r))[1]
+
+
+def systems(t, x, y):
+    k, other = covariance_of(t, x), np.exp(-0.5 * (x[:, None] - y[None, :]) ** 2 * np.exp(t[1]))
+    s = np.linalg.solve(k, other)
+    return np.sum(other * s) * t[0] + np.sum(s**2)
+
+
+def triangles(t, r):
+    l = np.linalg.cholesky(covariance_of(t, r))
+    u, a = solve_triangular(l.T, r, lower=False), solve_triangular(l, covariance_of(t, r) * t[0], lower=True)
+    return u @ u + np.sum(a**2) + np.sum(np.log(np.diag(l))) + np.sum(np.exp(0.1 * l @ np.sin(r))) + np.sum(l @ l.T * t[1])
+
+
+def chained(t, r):
+    k = covariance_of(t, r)
+    m = k @ k.T @ np.outer(r, r) / len(r) ** 2
+    return np.sum(m**2) * t[0] + np.sum(m @ r)
+
+
+def shrunk(t, r):
+    k = covariance_of(t, r)[1:, 1:]
+    return np.linalg.slogdet(k)[1] + r[1:] @ np.linalg.solve(k, r[1:]) * t[0]
+
+
+def gram(t, x, _):
+    k = np.exp(t[0]) * x @ x.T / x.shape[1] + np.eye(len(x)) * np.exp(t[1])
+    return np.linalg.slogdet(k)[1] + np.sum(k) * t[2]
+
+
+def of_a_matrix(t, m):
+    s = m @ m.T + np.exp(t[0]) * np.eye(len(m))
+    return np.linalg.slogdet(s)[1] * t[1] + np.sum(np.linalg.cholesky(s)) * t[2]
+
+
 def up_to_the_shorter(t, x, y):
     s = 0.0
     for a, b in zip(x, y):
@@ -324,14 +375,15 @@ def of_other_dtypes(t, r):
 PROGRAMS: dict[str, tuple[Callable[..., Any], Data]] = {
     f.__name__: (f, data)
     for data, functions in (
-        (rows, (least_squares, network, covariance, row_by_row, categories)), (labelled, (logistic,)), (groups, (by_group,)),
+        (rows, (least_squares, network, covariance, row_by_row, categories, gram)), (square, (of_a_matrix,)), (labelled, (logistic,)), (groups, (by_group,)),
         (edges, (of_edges,)), (columns, (of_a_dict,)), (of_several_lengths, (of_a_list,)),
-        (of_two_lengths, (up_to_the_shorter,)),
+        (of_two_lengths, (up_to_the_shorter, systems)),
         (points, (gaussian_process, gaussian_process_by_scipy)),
         (series, (
             densities, mixture, garch, garch_by_position, scanned, scanned_of_pairs, hidden_states, kalman, autoregression, differences,
             windows, pairs, until, backwards, every_other, side_by_side, previous, filled, filled_from_before, appended, appended_where,
-            standardised, in_order, neighbours, accumulated, polynomial, in_bins, kernel, of_other_dtypes,
+            standardised, in_order, neighbours, accumulated, polynomial, in_bins, kernel, of_other_dtypes, inverses,
+            determinants, triangles, chained, shrunk,
         )),
     )
     for f in functions

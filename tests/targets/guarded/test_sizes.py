@@ -372,15 +372,31 @@ def test_small_sizes_have_tapes_of_their_own_where_much_would_be_computed_in_vai
     tape = guarded(f)
     for n in (100, 90, 20, 110, 30, 25):
         agree(tape, f, np.linspace(1, 2, n))
-    assert [v.tape.input_types[0].shape for v in tape._cache.all()] == [(100,), (128,), (64,)]
+    assert [v.tape.input_types[0].shape for v in tape._cache.all()] == [(100,), (136,), (72,)]
+    (calls,) = tape._function.sizes._calls.values()
+    found = calls.extents(((50,),))
+    assert found is not None
+    assert found.largest == (72,), "the smallest that serves it"
+
+
+def test_a_size_has_a_tape_of_its_own_from_its_second_call_on_where_much_would_be_computed_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first call tells whether the kernel of all sizes ends there."""
+    monkeypatch.setattr(size_arguments, "MANY_ENTRIES", 1)
+    f = lambda x: np.sum(np.exp(np.roll(x, 1)) * x)
+    tape = guarded(f)
+    for n in (50, 40, 45, 47):
+        agree(tape, f, np.linspace(1, 2, n))
+    assert tape.stats.recordings == 2
+    agree(tape, f, np.linspace(1, 2, 45))
+    assert tape.stats.recordings == 3
 
 
 def test_a_tape_for_large_sizes_is_little_larger_than_these() -> None:
     f = lambda x: np.sum(np.exp(x))
     tape = guarded(f)
-    for n in (40, 30, 70, 2000, 5000, 5100):
+    for n in (40, 30, 80, 2000, 5000, 5100):
         agree(tape, f, np.linspace(0, 1, n))
-    assert [v.tape.input_types[0].shape for v in tape._cache.all()] == [(40,), (64,), (256,), (2560,), (7168,)]
+    assert [v.tape.input_types[0].shape for v in tape._cache.all()] == [(40,), (72,), (264,), (2568,), (7176,)]
 
 
 def test_without_merging_each_size_has_a_tape() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ...llvm.builder import VOID, module_text
 from ...llvm.values import F64, I64, PTR, Value, least
-from ..matrix_loops import FILL
+from ..matrix_loops import FILL, WITHIN
 from .tiles import PREFIX, Number, TileWriter
 
 # Terms per block. Two vectors of columns of this many rows of the right operand stay in the first-level cache, with BLOCK rows of the left
@@ -19,18 +19,22 @@ DEPTH, BLOCK = 192, 96
 FEWEST_PANELS = 6
 
 
-def product(lanes: int) -> str:
+def product(lanes: int, *, within: bool = False) -> str:
     """`void (x, y, z, m, n, k, s, t, u, v)`: z = x y, z contiguous; x(i, p) is at x + i s + p t, y(p, j) at y + p u + j v.
 
-    Every entry of z adds its terms in order, for any choice of tiles.
+    Every entry of z adds its terms in order, for any choice of tiles. `within`: one more parameter, the row stride of z.
     """
-    sizes = dict.fromkeys(("m", "n", "k", "s", "t", "u", "v"), I64)
-    w = TileWriter(PREFIX + "product", VOID, lanes, x=PTR, y=PTR, z=PTR, **sizes)
-    x, y, z, m, n, k, s, t, u, v = w.parameters
+    sizes = dict.fromkeys(("m", "n", "k", "s", "t", "u", "v", *["row"] * within), I64)
+    w = TileWriter(PREFIX + "product" + WITHIN * within, VOID, lanes, x=PTR, y=PTR, z=PTR, **sizes)
+    x, y, z, m, n, k, s, t, u, v, *_ = w.parameters
     # A tile of 6 rows fits in 16 registers of 4 lanes, one of 8 rows in 32 of 8. The rest of a block uses smaller tiles.
     rows, columns = 6 if lanes == 4 else 8, 2 * lanes
     panel, block = w.array(F64, DEPTH * columns).start, w.array(F64, DEPTH * BLOCK).start
-    w.call(FILL, z, 0, m * n * 8, False)
+    if within:
+        with w.loop(0, m) as i:
+            w.call(FILL, w.at(z, i * w.parameters[-1]), 0, n * 8, False)
+    else:
+        w.call(FILL, z, 0, m * n * 8, False)
     is_packed = (n >= FEWEST_PANELS * columns) & (m >= 2 * rows)
     with w.loop(0, k, DEPTH) as p, w.loop(0, m, BLOCK) as i:
         depth, end = least(k - p, DEPTH), least(m, i + BLOCK)
@@ -65,7 +69,7 @@ def _add_tile(
 ) -> None:  # fmt: skip
     """Add the product of `rows` and a panel to one tile of z."""
     (r, j), columns = place, 2 * w.lanes
-    z, n = w.parameters[2], w.parameters[4]
+    z, n = w.parameters[2], w.parameters[10 if len(w.parameters) > 10 else 4]
     target = w.at(z, r * n, j)
     if masks is None:
         tile = w.load_tile(target, n, 2, rows)
@@ -91,7 +95,7 @@ def _pack_left(w: TileWriter, source: Value, block: Value, rows: Value, height: 
 
 def _pack_panel(w: TileWriter, source: Value, panel: Value, depth: Value, left: Value, masks: Sequence[Value]) -> None:
     """Pack two vectors of columns as consecutive rows, with zeros past the last column."""
-    lanes, (u, v) = w.lanes, w.parameters[-2:]
+    lanes, (u, v) = w.lanes, w.parameters[8:10]
     with w.if_(v == 1), w.loop(0, depth) as q:
         row = w.at(source, q * u)
         vectors = [w.load_masked(w.at(row, number * lanes), active) for number, active in enumerate(masks)]
@@ -106,4 +110,4 @@ def _pack_panel(w: TileWriter, source: Value, panel: Value, depth: Value, left: 
 
 
 def _column(w: TileWriter, source: Value, r: int, q: Value, active: Value) -> Value:
-    return w.load_masked(w.at(source, w.times(r, w.parameters[-1]), q), active)
+    return w.load_masked(w.at(source, w.times(r, w.parameters[9]), q), active)

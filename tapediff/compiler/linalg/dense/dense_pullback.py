@@ -11,19 +11,26 @@ from __future__ import annotations
 
 from ...llvm.builder import VOID, Function, Signature, module_text
 from ...llvm.values import I64, PTR, Value, select
+from ..matrix_loops import WITHIN
 from .tiles import PREFIX, TileWriter, divided
 
 
-def cholesky_pullback(lanes: int) -> str:
-    """`void (l, l_bar, result, scratch, n, stride)`: the lower triangle's cotangent. Reads only the lower triangles of l and l_bar."""
-    w = TileWriter(PREFIX + "cholesky_pullback", VOID, lanes, l=PTR, l_bar=PTR, result=PTR, f=PTR, n=I64, stride=I64)
-    l, l_bar, result, f, n, stride = w.parameters
+def cholesky_pullback(lanes: int, *, within: bool = False) -> str:
+    """`void (l, l_bar, result, scratch, n, stride)`: the lower triangle's cotangent. Reads only the lower triangles of l and l_bar.
+
+    `within`: one more parameter, the row stride of these and of the result.
+    """
+    rows = {"row": I64} if within else {}
+    name = PREFIX + "cholesky_pullback" + WITHIN * within
+    w = TileWriter(name, VOID, lanes, l=PTR, l_bar=PTR, result=PTR, f=PTR, n=I64, stride=I64, **rows)
+    l, l_bar, result, f, n, stride, *_ = w.parameters
+    between = w.parameters[-1] if within else n
     block = 2 * lanes
     size, rows = w.whole_tiles(n, lanes), w.whole_tiles(n, block)
     work = w.at(f, rows * stride)
     inverses = w.at(work, rows * stride)
-    _copy_lower(w, l, f, size)
-    _copy_lower(w, l_bar, work, size)
+    _copy_lower(w, l, f, size, between)
+    _copy_lower(w, l_bar, work, size, between)
     with w.loop(n, size) as r:
         w.put_number(1.0, w.at(f, r * (stride + 1)))
     with w.loop(0, size) as r:
@@ -39,21 +46,21 @@ def cholesky_pullback(lanes: int) -> str:
     pull_tile = _pull_tile(lanes)
     _solve_all(w, pull_tile.signature, work, inverses, size)
     _solve_lower(w, pull_tile.signature, work, inverses, size)
-    _write_lower_half(w, work, result)
+    _write_lower_half(w, work, result, between)
     w.return_()
     return module_text(pull_tile, w)
 
 
 def _solve_all(w: TileWriter, pull_tile: Signature, work: Value, inverses: Value, size: Value) -> None:
     """l^-T times all columns."""
-    _, _, _, f, n, stride = w.parameters
+    _, _, _, f, n, stride, *_ = w.parameters
     with w.backwards(size - w.lanes, w.lanes) as i, w.loop(0, size, 2 * w.lanes) as j:
         w.call(pull_tile, f, work, inverses, n, stride, i, j)
 
 
 def _solve_lower(w: TileWriter, pull_tile: Signature, work: Value, inverses: Value, size: Value) -> None:
     """One triangle of l^-T times the transpose."""
-    _, _, _, f, n, stride = w.parameters
+    _, _, _, f, n, stride, *_ = w.parameters
     with w.backwards(size - w.lanes, w.lanes) as i, w.loop(0, i + 1, 2 * w.lanes) as j:
         for half in (0, w.lanes):
             part = w.load_tile(w.at(work, (j + half) * stride, i), stride, 1)
@@ -79,26 +86,26 @@ def _pull_tile(lanes: int) -> Function:
     return w
 
 
-def _copy_lower(w: TileWriter, source: Value, target: Value, size: Value) -> None:
+def _copy_lower(w: TileWriter, source: Value, target: Value, size: Value, between: Value) -> None:
     """Copy a lower triangle into whole tiles, padded with zeros: the entries above it may be infinite."""
-    *_, n, stride = w.parameters
+    n, stride = w.parameters[4:6]
     with w.loop(0, size) as r:
         count = select(r < n, r + 1, 0)
-        start, row = w.at(source, r * n), w.at(target, r * stride)
+        start, row = w.at(source, r * between), w.at(target, r * stride)
         with w.loop(0, size, w.lanes) as c:
             w.store(w.load_masked(w.at(start, c), w.first_lanes(count - c)), w.at(row, c))
 
 
 def _clear_padding(w: TileWriter, work: Value, size: Value) -> None:
     """Clear the rows past the last one, where products with NaN may have left something."""
-    *_, n, stride = w.parameters
+    n, stride = w.parameters[4:6]
     with w.loop(n, size) as r, w.loop(0, size, w.lanes) as c:
         w.store(w.zeros(), w.at(work, r * stride, c))
 
 
 def _mirror(w: TileWriter, work: Value, size: Value) -> None:
     """Copy the lower triangle to the upper one."""
-    stride = w.parameters[-1]
+    stride = w.parameters[5]
     with w.loop(0, size, w.lanes) as i:
         with w.loop(0, i, w.lanes) as j:
             part = w.load_tile(w.at(work, i * stride, j), stride, 1)
@@ -111,11 +118,11 @@ def _mirror(w: TileWriter, work: Value, size: Value) -> None:
         w.store_tile(whole, corner, stride)
 
 
-def _write_lower_half(w: TileWriter, work: Value, result: Value) -> None:
+def _write_lower_half(w: TileWriter, work: Value, result: Value, between: Value) -> None:
     """Write the result: the lower triangle with half of the diagonal, and zeros above it."""
-    *_, n, stride = w.parameters
+    n, stride = w.parameters[4:6]
     with w.loop(0, n) as r:
-        source, target = w.at(work, r * stride), w.at(result, r * n)
+        source, target = w.at(work, r * stride), w.at(result, r * between)
         diagonal = w.at(source, r)
         w.put_number(w.number(diagonal) * 0.5, diagonal)
         with w.loop(0, n, w.lanes) as c:

@@ -155,23 +155,23 @@ class TileWriter(Function):
             for v, (vector, active) in enumerate(zip(row, row_masks)):
                 self.store_masked(vector, self.at(start, v * self.lanes), active)
 
-    def read_part(self, matrix: Value, n: Value, row: Value, column: Value, columns_left: Value) -> list[Value]:
+    def read_part(self, matrix: Value, n: Value, stride: Value, row: Value, column: Value, columns_left: Value) -> list[Value]:
         """Read the rows of a square tile of an n by n matrix, with zeros past its end."""
         room = self.array(F64, self.lanes * self.lanes).start
         with self.loop(0, self.lanes) as r:
             here = row + r
             left = select(here < n, columns_left, 0)
-            vector = self.load_masked(self.at(matrix, here * n, column), self.first_lanes(left))
+            vector = self.load_masked(self.at(matrix, here * stride, column), self.first_lanes(left))
             self.store(vector, self.at(room, r * self.lanes))
         return [rows[0] for rows in self.load_tile(room, self.lanes, 1)]
 
-    def write_part(self, rows: list[Value], matrix: Value, n: Value, row: Value, column: Value) -> None:
+    def write_part(self, rows: list[Value], matrix: Value, n: Value, stride: Value, row: Value, column: Value) -> None:
         """Write the rows and columns of a square tile that are inside an n by n matrix."""
         room = self.array(F64, self.lanes * self.lanes).start
         self.store_tile([[vector] for vector in rows], room, self.lanes)
         active = self.first_lanes(n - column)
         with self.loop(0, least(n - row, self.lanes)) as r:
-            self.store_masked(self.load(self.at(room, r * self.lanes)), self.at(matrix, (row + r) * n, column), active)
+            self.store_masked(self.load(self.at(room, r * self.lanes)), self.at(matrix, (row + r) * stride, column), active)
 
     def transposed(self, rows: list[Value]) -> list[Value]:
         """Transpose a square tile of one vector per row, in log2(lanes) rounds of swaps."""
