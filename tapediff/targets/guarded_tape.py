@@ -308,10 +308,7 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         self.refresh()
         if is_recorded(args):
             return record_nested(bind_call(self.f, args, (), has_aux=self._function.has_aux))
-        replays = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, decided)  # noqa: E731
-        call, variant, _ = self._dispatch.answer(self._function.call(args, ()), replays)
-        if self._function.settles(variant.tape):
-            call, variant, _ = self._dispatch.answer(self._function.again(call), replays)
+        call, variant, _ = self._replayed(self._function.call(args, ()))
         return variant.program.tape, [*call.bound.inputs, *variant.constants]
 
     def _use_fast_path(self, call: KeyedCall, variant: Variant) -> None:
