@@ -62,11 +62,6 @@ class PythonCallee(Callee):
     def may_compile(self, number: int) -> bool:
         return True
 
-    @property
-    def knows_results(self) -> bool:
-        """True if the structure of the results is known, so that the function can be compiled."""
-        return True
-
     def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
         from ...compiler.runtime.callees.numba_functions import NumbaCall
 
@@ -167,10 +162,6 @@ class BackwardCallee(PythonCallee):
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rule_of, (self.forward,)
-
-    @property
-    def knows_results(self) -> bool:
-        return self.returned is not None
 
     def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         if self.returned is None:
