@@ -90,10 +90,11 @@ class _Converter:
 
 
 class _Broadcast:
-    """np.broadcast, of which only the shape is used."""
+    """np.broadcast, of which only shape and dimensions are used."""
 
     def __init__(self, *arrays: Operand) -> None:
         self.shape = np.broadcast_shapes(*map(np.shape, arrays))
+        self.ndim = len(self.shape)
 
 
 def _real_eigvals(a: Operand) -> Operand:
