@@ -205,8 +205,9 @@ def counted_(holder: Object, items: Object, /) -> None:
 def popitem_(holder: Object, last: Object = True) -> Object:
     if not holder:
         raise KeyError("popitem(): dictionary is empty")
-    for key in reversed(holder) if last else holder:
-        return key, holder.pop(key)
+    key, value = list(holder.items())[-1 if last else 0]
+    del holder[key]
+    return key, value
 
 
 def move_to_end_(holder: Object, key: Object, last: Object = True) -> None:

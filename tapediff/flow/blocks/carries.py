@@ -6,16 +6,18 @@ The form of a place at the start of every iteration (state/forms.py) is widened 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..containers import keys
+from ..containers.data_keys import has_data_keys
 from ..containers.entries import length
 from ..containers.lengths import packed
-from ..state.joins import join_entries
+from ..state.joins import as_dict, has_order, join_entries, members_of
 from ..state.numbers.bounds import note_bounds
 from ..state.places import Contents, Place, Version
 from ..state.tables.columns import by_position, of_slots, slots
@@ -31,7 +33,7 @@ from ..state.tables.forms import (
     parts_of,
     tuple_of,
 )
-from ..state.values import Choice, Maybe, Unjoinable, is_data, parted, state
+from ..state.values import Choice, DataKey, Maybe, Unjoinable, is_data, parted, state
 
 
 class Slots(Form):
@@ -52,9 +54,23 @@ class Slots(Form):
         """The number of slots."""
         return self.least if not self.grows else max(state.room, self.least) if self.most is None else self.most
 
+    def packed(self, value: Object) -> list[Object]:
+        """The entries by position."""
+        return packed(value)
+
+    def unpacked(self, entries: list[Object]) -> Object:
+        """A container for entries by position."""
+        return self.kind(entries)
+
+    def entries(self, value: Object) -> Iterable[Object]:
+        """The entries in any order, some of them conditional."""
+        return value
+
     def leaves(self, value: Object) -> list[Object] | None:
-        entries = packed(value)
-        if type(value) is not self.kind or len(entries) > self.room:
+        if type(value) is not self.kind:
+            return None
+        entries = self.packed(value)
+        if len(entries) > self.room:
             return None
         if self.form is None:
             return [0] if not entries else None
@@ -77,13 +93,13 @@ class Slots(Form):
             return self.kind([])
         columns = [of_slots(next(leaves)) for _ in form.blank()]
         rows = zip(*columns) if columns else [()] * self.room
-        return self.kind(by_position(count, [form.made(iter(row)) for row in rows]))
+        return self.unpacked(by_position(count, [form.made(iter(row)) for row in rows]))
 
     def wider(self, value: Object, depth: int = 0) -> Form:
         if type(value) is not self.kind:
             raise Unjoinable("a list is replaced by one of another class in a loop", "use one class")
         form = self.form
-        for _, part in map(parted, value):
+        for _, part in map(parted, self.entries(value)):
             other = form_of(part)
             if form is None:
                 form = other
@@ -94,10 +110,24 @@ class Slots(Form):
             if any(True for _ in made_anew(form, part)):
                 raise Unjoinable("a list of new objects changes its length in a loop", "keep tuples of numbers")
         least = self.least if len(value) <= self.room else len(value)
-        return Slots(self.kind, form, least, self.grows, getattr(value, "maxlen", None))
+        return type(self)(self.kind, form, least, self.grows, getattr(value, "maxlen", None))
 
     def blank(self) -> list[Object]:
         return [0, *(np.stack([leaf] * self.room) for leaf in (self.form.blank() if self.form else []))]
+
+
+class Items(Slots):
+    """A dict or set with data-dependent keys: slots of its items, in order; a set's values are None."""
+
+    def packed(self, value: Object) -> list[Object]:
+        return packed(keys.items(as_dict(value) if isinstance(value, set) else value))
+
+    def unpacked(self, entries: list[Object]) -> Object:
+        items = {DataKey(key): Maybe(condition, value) for condition, (key, value) in map(parted, entries)}
+        return items if self.kind is dict else set(members_of(items))
+
+    def entries(self, value: Object) -> Iterable[Object]:
+        return keys.items(as_dict(value) if isinstance(value, set) else value, is_in_order=False)
 
 
 def made_anew(form: Form, value: Object) -> Iterator[Object]:
@@ -130,6 +160,8 @@ def made_in(place: Place, form: Form, value: Object) -> Iterator[Object]:
 
 def or_before(first: Operand, form: Form, made: Object, before: Object, *, is_contents: bool = False) -> Object:
     """The value after a loop that may run zero iterations: its objects are the earlier ones, which may have other names."""
+    if isinstance(form, Items):
+        return made
     if isinstance(form, Parts) and (is_contents or issubclass(form.kind, tuple)):
         return form.with_parts([or_before(first, *parts) for parts in zip(form.parts, parts_of(made), parts_of(before))])
     if all(isinstance(thing, np.ndarray) for thing in made_anew(form, made)):
@@ -153,12 +185,17 @@ def form_at(place: Place, value: Object, *, is_slotted: bool = False) -> Form:
     if isinstance(place, Contents):
         if isinstance(value, (list, deque)) and (is_slotted or Maybe in map(type, value)):
             return Slots(type(value), None, 0).wider(value)
+        if isinstance(value, (dict, set)) and has_data_keys(as_dict(value) if isinstance(value, set) else value):
+            return Items(type(value), None, 0).wider(value)
         return Parts.of(value) if type(value) in (list, deque, dict) else Constant(value)
     return form_of(value)
 
 
 def wider_at(place: Place, form: Form, value: Object) -> Form:
     """Widen a form by the value in a place."""
+    if isinstance(place, Contents) and isinstance(value, (dict, set)) and not isinstance(form, Items):
+        if not isinstance(form, Parts) or not form.is_like(value) or has_order(value):
+            form = Items(type(value), None, 0)
     if isinstance(place, Contents) and isinstance(form, Parts) and form.kind is not dict:
         if len(value) != len(form.parts) or Maybe in map(type, value):
             form = Slots(form.kind, None, len(form.parts))

@@ -127,18 +127,21 @@ class _End(NamedTuple):
     is_taken: bool | None = None
 
 
-def attempted(body: Block, on_error: OnError, on_end: Callable[[Completion], Completion], *blocks: Object) -> Completion:
+def attempted(
+    body: Block, on_error: OnError, on_end: Callable[[Completion], Completion], *blocks: Object, keeps_values: bool = True
+) -> Completion:
     """Run a body, then `on_error` where it has raised, and `on_end` elsewhere.
 
     Args:
         blocks: the blocks that both run.
+        keeps_values: code may read what the body has changed before an error.
     """
-    attempt = Attempt()
+    attempt = Attempt(keeps_values=keeps_values)
     end = _run(attempt, body)
     if end.is_taken:
         # Guards have excluded the pending errors, and decide later ones.
         undo(attempt.journal)
-        attempt = Attempt(by_guards=True)
+        attempt = Attempt(by_guards=True, keeps_values=keeps_values)
         end = _run(attempt, body)
     if attempt.pending:
         if end.error is not None:

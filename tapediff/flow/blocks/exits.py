@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.completions import BREAK, Completion, Conditional, Return, ends, replaced
-from ..state.fork import exclude, fork, fork_value, where_ends
+from ..state.fork import exclude, fork, fork_value, keeps_values, where_ends
 from ..state.joins import is_equal
 from ..state.places import Entry, Place, WithCells, put
 from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, is_data, without_unbound
@@ -48,7 +48,7 @@ class Exits:
             put(self.place(name), True)
             put(self.place("goes on"), False)
 
-        attempted(WithCells(run, body, goes_on), fail, lambda end: end)
+        attempted(WithCells(run, body, goes_on), fail, lambda end: end, keeps_values=keeps_values())
         return truth(self.namespace["goes on"])
 
     def _leave(self, end: Object, when: Object) -> None:
@@ -91,4 +91,6 @@ class Exits:
 
 
 def _are_same(args: tuple[Object, ...], others: tuple[Object, ...]) -> bool:
-    return len(args) == len(others) and all(a is b or is_equal(a, b) for a, b in zip(args, others))
+    return len(args) == len(others) and all(
+        _are_same(a, b) if type(a) is tuple and type(b) is tuple else a is b or is_equal(a, b) for a, b in zip(args, others)
+    )

@@ -17,6 +17,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
 from ..calls.truth import truth
 from ..containers.compressed import Compressed
-from ..containers.lengths import are_of_here, packed
+from ..containers.lengths import are_of_here
 from ..containers.positions import inside_array
 from ..report import Reason
 from ..state.fork import decided, end_loop, exclude, in_side, is_apart
@@ -56,8 +57,8 @@ from ..state.places import (
 )
 from ..state.recursions import TooDeep, is_of_sizes
 from ..state.tables.columns import listed
-from ..state.tables.forms import Constant, Form, Options, form_of
-from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, Young, both, negated, parted, state
+from ..state.tables.forms import Constant, Form, Number, Options, form_of
+from ..state.values import UNBOUND, Maybe, Restart, Unjoinable, WritesOutside, Young, both, negated, parted, state
 from .carries import (
     Slots,
     as_leaf,
@@ -106,6 +107,7 @@ class Changed:
         form: at the start of the next iteration; None for new objects, which are not carried.
         is_read: an iteration reads the previous one's value; else only the last value matters.
         is_anew: some iterations create the object; none reads another one's.
+        seen: if it is not read, a form of the initial value and an iteration's.
         start: the initial value, as leaves of the form.
     """
 
@@ -113,6 +115,7 @@ class Changed:
     form: Object = None
     is_read: bool = True
     is_anew: bool = False
+    seen: Form | None = None
     start: list[Object] = field(default_factory=list)
 
 
@@ -128,13 +131,14 @@ class Loop:
         changed: by key, the places that iterations change, without those of `added`.
         added: lists that each iteration appends to, with the forms of the new entries.
         read: variables and lists whose previous value an iteration reads.
+        found: of an attempt, by key, the carries of variables that were not known to be read.
         last: by carry, the leaf of the last item that its final value equals.
-        earlier: older objects of the collector's youngest generation.
         may_not_run: it may run zero iterations, by data.
         limited: carried ints, by place and leaf, that may grow by a factor; the loop ends where one is large.
-        kinds: of the carried numbers; `doubts` are those assumed wrongly before.
+        kinds: of the carried numbers; `doubts` are those found before, by place and leaf.
         names: variables that hold arrays.
         kinds_added: of the numbers in appended entries.
+        assumed: places and leaves of `kinds`.
     """
 
     def __init__(self, iteration: Iteration, cells: Object, source: Source | None, ends: dict[str, Object], most: int = 0) -> None:
@@ -146,14 +150,15 @@ class Loop:
         # Known from earlier recordings, as within an enclosing loop.
         self.known = state.loops.setdefault((str(user_site()), _code_of(cells), len(self.variables)), Known())
         self.read: set[Object] = {self.variables[k] for k in self.known.read}
+        self.found: dict[object, Object] = {}
         self.outer: list[Object] = []
         self.last: dict[int, int] = {}
         self.may_not_run = False
-        self.earlier: list[Object] = []
         self.limited: set[tuple[Object, int]] = set()
-        self.doubts: dict[int, Kind] = {}
-        self.kinds = KindsOfCarries([], {})
+        self.doubts: dict[tuple[Object, int], Kind] = {}
+        self.kinds = KindsOfCarries([], [])
         self.kinds_added: list[Kind] = []
+        self.assumed: list[tuple[Object, int]] = []
         self.names = NamesOfArrays()
 
     def record(self, first: Object) -> None:
@@ -209,7 +214,7 @@ class Loop:
             else:
                 # The same code may run on another list, and the length of this one stay known.
                 continue
-            leaves = form.leaves(place.get())
+            leaves = form.leaves(_start_of(place))
             if leaves is not None and are_of_here(leaves):
                 self.changed[place.key] = Changed(place, form)
 
@@ -242,46 +247,79 @@ class Loop:
         """The tape of an iteration; None after noting a change that was not foreseen."""
         given: list[Object] = []
         for one in self._carried():
-            value = one.place.get()
+            value = _start_of(one.place) if one.is_read else one.place.get()
             leaves = one.form.leaves(value) if one.is_read or self.may_not_run else one.form.blank()
             if leaves is None:
                 self._widen(one, value)
                 return None
             one.start = [as_leaf(as_leaf_like(leaf, blank)) for leaf, blank in zip(leaves, one.form.blank(), strict=True)]
             given += leaves
-        if len(given) != len(self.kinds.given):
-            self.doubts.clear()
-        self.kinds = KindsOfCarries(given, self.doubts)
+        self.assumed = self._numbered()
+        self.kinds = KindsOfCarries(given, [self.doubts.get(which) for which in self.assumed])
         recorder = Recorder("an iteration")
         # Keep it alive: facts about its values are keyed by its address.
         state.recorders.append(recorder)
         recorder.fills = current_recorder().fills
-        saved = state.path, state.facts, state.is_in_loop
+        saved = state.path, state.facts, state.is_in_loop, state.earlier
         state.path, journal = [], Journal()
         state.is_in_loop = True
         state.journals.append(journal)
         read, written = None, None
+        self.found.clear()
         try:
             return recorder.run(self._run, journal, saved[2])
         except ReadBeforeWritten as found:
             read = found.key
+            if read not in self.changed and read not in self.added:
+                # Of an enclosing loop.
+                raise
         except WritesOutside as found:
             written = found.array
+        except (Exception, Unjoinable):
+            if not self.found:
+                raise
+            return None
         finally:
             state.journals.pop()
-            state.path, state.facts, state.is_in_loop = saved
+            state.path, state.facts, state.is_in_loop, state.earlier = saved
             state.in_iterations += len(recorder.instructions)
             self.outer = recorder.captured
         if written is None:
-            self._note_read(read)
+            self._note_read(read, _start_of(self._place_at(read)))
             return None
         if written._recorder is not current_recorder():
+            if self.found:
+                return None
             raise WritesOutside(written)
         place = Version(written)
         self.changed[place.key] = Changed(place, form_at(place, place.get()))
         return None
 
-    def _note_read(self, key: Object) -> None:
+    def _carry(self, recorder: Recorder, journal: Journal, key: Object) -> Object:
+        """The carry of a variable that the current attempt is the first to read: the attempt goes on, for what else it finds."""
+        if key in self.found:
+            return self.found[key]
+        if key in self.added or self.changed[key].is_anew:
+            raise ReadBeforeWritten(key)
+        value = _read(journal[key][1])
+        if value is UNBOUND:
+            raise ReadBeforeWritten(key)
+        self._note_read(key, value)
+        form = self.changed[key].form
+        leaves = form.leaves(value)
+        if leaves is None:
+            raise ReadBeforeWritten(key)
+        starts = [as_leaf(as_leaf_like(leaf, blank)) for leaf, blank in zip(leaves, form.blank(), strict=True)]
+        inputs = [recorder.input(_value_of(start), active=True) for start in starts]
+        for one, leaf in zip(inputs, leaves):
+            note_kind(one, kind_of(leaf), of_entries=True)
+        found = self.found[key] = form.made(iter(inputs))
+        return found
+
+    def _place_at(self, key: Object) -> Place:
+        return self.changed[key].place if key in self.changed else self.added[key][0]
+
+    def _note_read(self, key: Object, start: Object) -> None:
         """Note that an iteration reads a list, or a variable before writing it."""
         one = self.changed.get(key)
         if one is not None and one.is_anew:
@@ -295,19 +333,22 @@ class Loop:
         self.read.add(key)
         if key in self.variables:
             self.known.read.add(self.variables.index(key))
-        self.changed[key] = Changed(place, form_at(place, place.get(), is_slotted=True))
+        seen = one.seen if one is not None else None
+        self.changed[key] = Changed(place, form_at(place, start, is_slotted=True) if seen is None else seen)
 
     def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
         recorder.asked, recorder.raise_where = in_side, exclude
         recorder.inside, recorder.is_apart, recorder.compressed = inside_array, is_apart, Compressed
         if is_nested:
             # Objects of the enclosing iteration, which looks for them itself later.
-            self.earlier = gc.get_objects(generation=0)
+            state.earlier = gc.get_objects(generation=0)
         else:
             gc.collect(0)
+            state.earlier = []
         arrays: list[tuple[Object, Object]] = []
         try:
             note_cells(cells_of(self.cells))
+            forms = [(one, one.form) for one in self._carried()]
             made = list(self._begin(recorder, journal, arrays))
             entries = [recorder.input(_value_of(stream)[0], active=True) for stream in self.streams]
             numbers = [entry._id for entry in entries]
@@ -320,10 +361,15 @@ class Loop:
                 raise Unjoinable(
                     "a loop replaces an object and writes to it", "change the object instead of replacing it, or replace it only"
                 )
-            state.young, self.earlier = Young(self.earlier), []
+            state.young = Young(state.earlier)
             is_longer = self._note_longer()
             self._limit_ints()
-            results = None if self._note_changes(journal) or is_longer else self._results(recorder, numbers)
+            is_new = self._note_changes(journal)
+            is_wider = self._widen_all()
+            if is_new or is_wider or is_longer or self.found:
+                self._settle(recorder, [leaf for one, form in forms for leaf in _ends_of(one, form)])
+                return None
+            results = self._results(recorder, numbers)
             if results is None:
                 return None
             if self.source is not None:
@@ -338,12 +384,12 @@ class Loop:
 
     def _note_longer(self) -> bool:
         """Pack lists; note those that exceed their room. True if one grew for the first time."""
-        found = False
+        found, full = False, loop_ended("full")
         for one in self._carried():
             place, form = one.place, one.form
             if not isinstance(form, Slots):
                 continue
-            entries = packed(place.get())
+            entries = form.packed(place.get())
             if len(entries) > form.room and form.grows:
                 reason = Reason(f"a list gets more than {form.room} entries in a loop", site=user_site())
                 if is_of_sizes():
@@ -352,7 +398,8 @@ class Loop:
                 del entries[form.room :]
             elif len(entries) > form.room:
                 form.grows = found = True
-            place.set(entries)
+                self.changed.setdefault(full.key, Changed(full, Options([Constant(False), Number((), BOOL)])))
+            place.set(form.unpacked(entries))
         return found
 
     def _limit_ints(self) -> None:
@@ -372,7 +419,7 @@ class Loop:
             self.kinds.note_first(leaves)
             if form is None or not one.is_read:
                 state.has_choices = True
-                put(place, Unread(key))
+                put(place, Unread(key, partial(self._carry, recorder, journal)))
                 continue
             value = form.made(iter(leaves))
             if isinstance(place, Version):
@@ -386,19 +433,13 @@ class Loop:
             put(place, [Maybe(Unread(key), None)])
 
     def _results(self, recorder: Recorder, streams: list[int]) -> list[Object] | None:
-        """Results of an iteration: carries and appended entries. None if a form was widened."""
+        """Results of an iteration: carries and appended entries. None if a kind or the form of an entry was widened."""
         self.last.clear()
         results: list[Object] = []
         ends: list[Object] = []
         self.names = NamesOfArrays()
         met: set[int] = set()
-        carried = self._carried()
-        wider = [(one, value) for one in carried if one.form.leaves(value := one.place.get()) is None]
-        for one, value in wider:
-            self._widen(one, value)
-        if wider:
-            return None
-        for one in carried:
+        for one in self._carried():
             place, value = one.place, one.place.get()
             leaves = one.form.leaves(value) or []
             for thing in made_in(place, one.form, value):
@@ -414,11 +455,10 @@ class Loop:
                 if type(leaf) is not bool and getattr(leaf, "_id", None) in streams:
                     self.last[len(results)] = streams.index(leaf._id)
                 results.append(as_leaf(as_leaf_like(leaf, first)))
-        if not self.kinds.settle(recorder, ends):
-            self.doubts.update(enumerate(self.kinds.at_start))
+        numbered = self._numbered()
+        if not self._settle(recorder, ends):
             return None
         self.names.check(recorder, self.kinds.given)
-        numbered = [(key, k) for key, one in self.changed.items() if one.form is not None for k, _ in enumerate(one.form.blank())]
         limited = {k for k, which in enumerate(numbered) if which in self.limited}
         growing = growing_ints(recorder, self.kinds.inputs, ends, limited)
         if growing:
@@ -435,6 +475,23 @@ class Loop:
                 self.kinds_added += map(kind_of, leaves)
         return results
 
+    def _numbered(self) -> list[tuple[Object, int]]:
+        """The carries' places, and their leaves' numbers."""
+        return [(key, k) for key, one in self.changed.items() if one.form is not None for k, _ in enumerate(one.form.blank())]
+
+    def _settle(self, recorder: Recorder, ends: list[Object]) -> bool:
+        """Find the kinds of the carries at the end of an iteration; False if it assumed others."""
+        holds = self.kinds.settle(recorder, ends)
+        self.doubts.update(zip(self.assumed, self.kinds.at_start))
+        return holds
+
+    def _widen_all(self) -> bool:
+        """Widen all forms by an iteration's results; True if one was."""
+        wider = [(one, value) for one in self._carried() if one.form.leaves(value := one.place.get()) is None]
+        for one, value in wider:
+            self._widen(one, value)
+        return bool(wider)
+
     def _widen(self, one: Changed, value: Object) -> None:
         """Widen a form by an iteration's result."""
         if (unread := unread_in(value)) is not None:
@@ -442,6 +499,7 @@ class Loop:
             raise unread.read()
         one.form = wider_at(one.place, one.form, value) if one.is_read else one.form.wider(value)
         self.limited = {(key, k) for key, k in self.limited if key != one.place.key}
+        self.doubts = {(key, k): kind for (key, k), kind in self.doubts.items() if key != one.place.key}
         self._check_objects(one)
 
     def _check_objects(self, one: Changed) -> None:
@@ -475,14 +533,15 @@ class Loop:
                 continue
             self._note_new(key, place, journal[key][1])
             found = True
-        for key, one in self.changed.items():
+        for key, one in list(self.changed.items()):
             if one.is_read or one.is_anew:
                 continue
             value = one.place.get()
             if is_unread(value):
                 # Some iterations leave it unchanged.
-                raise ReadBeforeWritten(key)
-            if one.form is None and (wanted := _form_of_last(value)) is not None:
+                self._note_read(key, _read(journal[key][1]))
+                found = True
+            elif one.form is None and (wanted := _form_of_last(value)) is not None:
                 one.form = wanted
                 found = True
         return found
@@ -490,7 +549,7 @@ class Loop:
     def _note_new(self, key: Object, place: Place, old: Object) -> None:
         value = place.get()
         if isinstance(place, Cell) and key not in self.read and id(place.holder) not in state.outer_cells:
-            self.changed[key] = Changed(place, is_read=False)
+            self.changed[key] = Changed(place, is_read=False, seen=_form_of_both(place, old, value))
         elif self.source is not None and isinstance(place, Contents) and key not in self.read and _is_longer(value, old):
             self.added[key] = place, [form_of(entry) for entry in value[len(old) :]]
         else:
@@ -518,9 +577,12 @@ class Loop:
         made = {key: one.form.made(leaves) for key, one in self.changed.items() if one.form is not None}
         for why in () if state.is_in_loop else ENDS:
             has_ended = truth(made.get(loop_ended(why).key, False))
+            reason = state.ended["reasons"].pop(why, None)
+            if has_ended is not False and reason is None:
+                # Room that was never exceeded.
+                has_ended = made[loop_ended(why).key] = False
             if has_ended is False:
                 continue
-            reason = state.ended["reasons"].pop(why)
             if has_ended is True or decided(has_ended, reason):
                 if why == "full":
                     return False
@@ -555,6 +617,39 @@ def _code_of(block: Object) -> Object:
     while type(block) is WithCells:
         block = block.blocks[0]
     return getattr(block, "__code__", None)
+
+
+def _start_of(place: Place) -> Object:
+    """The value of a place at the start of a loop that reads it."""
+    value = place.get()
+    read = _read(value)
+    if read is not value:
+        put(place, read)
+    return read
+
+
+def _read(value: Object) -> Object:
+    """A value that an enclosing loop's iterations may not have read before."""
+    if type(value) is Unread:
+        return value.value()
+    if (unread := unread_in(value)) is not None:
+        raise unread.read()
+    return value
+
+
+def _ends_of(one: Changed, form: Form) -> list[Object]:
+    """The leaves in a place at the end of an iteration; None for each if its form is no longer the same."""
+    leaves = form.leaves(one.place.get()) if one.form is form else None
+    return [None] * len(form.blank()) if leaves is None else leaves
+
+
+def _form_of_both(place: Place, old: Object, value: Object) -> Form | None:
+    """The form of a variable's initial value and an iteration's; None if it has objects."""
+    try:
+        form = wider_at(place, form_at(place, old), value)
+    except Unjoinable:
+        return None
+    return None if unread_in(value) is not None or any(True for _ in objects_of(form)) else form
 
 
 def _form_of_last(value: Object) -> Form | None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+
 from ..anything import Object
-from ..state.values import CHOICES, Choice, Maybe, Restart, Unjoinable
+from ..calls.truth import truth
+from ..state.values import CHOICES, Choice, DataKey, Maybe, Restart, Unjoinable
 
 
 class ReadBeforeWritten(Restart):
@@ -18,13 +22,14 @@ class Unread:
 
     Attributes:
         key: of the place.
+        carry: returns the carry that the variable becomes once it is read; None if the iteration must be recorded again.
         is_behind: it is a value after the loop, of an object that each iteration creates.
     """
 
-    __slots__ = ("is_behind", "key")
+    __slots__ = ("carry", "is_behind", "key")
 
-    def __init__(self, key: Object, *, is_behind: bool = False) -> None:
-        self.key, self.is_behind = key, is_behind
+    def __init__(self, key: Object, carry: Callable[[Object], Object] | None = None, *, is_behind: bool = False) -> None:
+        self.key, self.carry, self.is_behind = key, carry, is_behind
 
     def __bool__(self) -> bool:
         raise self.read()
@@ -40,13 +45,45 @@ class Unread:
             )
         return ReadBeforeWritten(self.key)
 
-
-def _read(value: Unread, *_: Object) -> Object:
-    raise value.read()
+    def value(self) -> Object:
+        """The previous iteration's value."""
+        if self.carry is None:
+            raise self.read()
+        return self.carry(self.key)
 
 
 class _Rules:
-    bound = each = truth = called = settled = staticmethod(_read)
+    """Reads of a stand-in continue with the carry."""
+
+    @staticmethod
+    def bound(value: Unread, error: Callable[[], Exception]) -> Object:
+        return _with_rules(value, "bound", error)
+
+    @staticmethod
+    def each(value: Unread, f: Callable[[Object], Object]) -> Object:
+        found = value.value()
+        return CHOICES[type(found)].each(found, f) if type(found) in CHOICES else f(found)
+
+    @staticmethod
+    def truth(value: Unread) -> Object:
+        return truth(value.value())
+
+    @staticmethod
+    def called(value: Unread) -> Object:
+        return _with_rules(value, "called")
+
+    @staticmethod
+    def read(value: Unread) -> Object:
+        return value.value()
+
+    @staticmethod
+    def settled(value: Unread) -> Object:
+        return _with_rules(value, "settled")
+
+
+def _with_rules(value: Unread, rule: str, *args: Object) -> Object:
+    found = value.value()
+    return getattr(CHOICES[type(found)], rule)(found, *args) if type(found) in CHOICES else found
 
 
 CHOICES[Unread] = _Rules
@@ -71,6 +108,10 @@ def unread_in(value: Object) -> Unread | None:
             pending += value.options
         elif type(value) is Maybe:
             pending += value.condition, value.value
-        elif type(value) in (tuple, list):
+        elif type(value) is DataKey:
+            pending.append(value.value)
+        elif type(value) in (tuple, list, set, deque):
             pending += value
+        elif type(value) is dict:
+            pending += (*value, *value.values())
     return None

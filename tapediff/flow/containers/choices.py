@@ -174,6 +174,10 @@ class _Rules:
     bound = staticmethod(bound)
     each, truth, called, settled = staticmethod(each), staticmethod(truth_of), staticmethod(called), staticmethod(settled)
 
+    @staticmethod
+    def read(choice: Choice) -> Object:
+        return choice
+
 
 CHOICES[Choice] = _Rules
 

@@ -11,6 +11,8 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.numbers.bounds import as_choice, equals
+from ..state.tables.columns import LEAST_GATHERED, Table, stacked, table_of
+from ..state.tables.forms import Constant, Form, Number, Parts
 from ..state.values import (
     CHOICES,
     Choice,
@@ -18,10 +20,13 @@ from ..state.values import (
     all_of,
     any_of,
     both,
+    counted_from,
     either,
     entry_on_path,
     is_data,
     negated,
+    once,
+    parted,
     state,
 )
 
@@ -38,6 +43,13 @@ def is_data_key(key: Object) -> bool:
     if kind in CHOICES:
         return True
     return isinstance(key, tuple) and any(map(is_data_key, key))
+
+
+def read(key: Object) -> Object:
+    """A key, after which a loop's iteration is known to read the variables in it."""
+    if type(key) in CHOICES:
+        return CHOICES[type(key)].read(key)
+    return tuple(map(read, key)) if type(key) is tuple and not {*map(type, key)}.isdisjoint(CHOICES) else key
 
 
 def has_data_keys(holder: Object) -> bool:
@@ -92,14 +104,75 @@ def unwrapped(key: Object) -> Object:
     return key.value if type(key) is DataKey else key
 
 
+class Rows:
+    """Many packed keys that may equal a key, as a table.
+
+    Attributes:
+        keys: the existing keys.
+        hits: a vector of bools: a key exists, and equals the sought one.
+        values: the table of their values.
+        condition: that the sought key is this one.
+    """
+
+    __slots__ = ("condition", "hits", "keys", "values")
+
+    def __init__(self, keys: list[Object], hits: TrackedArray, values: Table, condition: Object) -> None:
+        self.keys, self.hits, self.values, self.condition = keys, hits, values, condition
+
+    @property
+    def is_hit(self) -> Object:
+        """The condition that one of the keys is the sought one."""
+        return truth(once("any", lambda: np.any(self.hits), self.hits))
+
+    def value(self) -> Object:
+        """The value of the key that is hit."""
+        return self.values.at(once("position", lambda: np.argmax(self.hits), self.hits))
+
+    def selected(self) -> TrackedArray:
+        """The hits where the sought key is this one."""
+        return self.hits if self.condition is True else np.logical_and(self.hits, self.condition)
+
+
+def _rows(holder: dict[Object, Object], key: Object, condition: Object) -> Rows | None:
+    """The first keys of a dict that a loop carries; None for few, and others than numbers and tuples of these."""
+    conditions, values = zip(*map(parted, dict.values(holder))) if holder else ((), ())
+    known = next((k for k, one in enumerate(conditions) if one is not True), len(conditions))
+    covered, count = counted_from(conditions, known) if known < len(conditions) and is_data(conditions[known]) else (0, None)
+    if not covered or known + covered < LEAST_GATHERED:
+        return None
+    keys = list(holder)[: known + covered]
+    table, of_values = table_of([*map(unwrapped, keys), key]), table_of(values[: len(keys)])
+    if table is None or of_values is None or not _is_of_numbers(table.form):
+        return None
+
+    def hits() -> TrackedArray:
+        found = np.arange(len(keys)) < (known + count if known else count)
+        for column in table.columns:
+            *numbers, wanted = column.numbers
+            found = np.logical_and(found, stacked(numbers) == wanted)
+        return found
+
+    numbers = [number for column in table.columns for number in column.numbers]
+    return Rows(keys, once("hits", hits, *conditions[: len(keys)], *numbers), of_values, condition)
+
+
+def _is_of_numbers(form: Form) -> bool:
+    return all(map(_is_of_numbers, form.parts)) if isinstance(form, Parts) else isinstance(form, (Constant, Number))
+
+
 def lookup(holder: dict[Object, Object], key: Object) -> tuple[list[tuple[Object, Object, Object]], Object]:
-    """Existing keys that may equal a key, as (condition, key, value); and the condition that none does."""
+    """Existing keys that may equal a key, as (condition, key or Rows, value); and the condition that none does."""
+    key = read(key)
     plain = plain_keys(key)
     hits: list[tuple[Object, Object, Object]] = []
     missing: Object = False
     tracked = [k for k in holder if plain is None or type(k) is DataKey]
     for condition, k in [(True, key)] if plain is None else plain:
         absent: Object = True
+        if (rows := _rows(holder, k, condition)) is not None:
+            hits.append((both(condition, rows.is_hit), rows, rows.value()))
+            absent = negated(rows.is_hit)
+            tracked = [own for own in tracked if own not in rows.keys]
         for own in ([k] if plain is not None and k in holder else []) + tracked:
             is_there, value = entry(holder, own)
             is_same = both(is_there, same(unwrapped(own), k)) if is_there is not False else False

@@ -14,20 +14,18 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decided, exclude, first_of, refuse
 from ..state.joins import maybe
-from ..state.numbers.bounds import below, equals, smaller
+from ..state.numbers.bounds import below, equals
 from ..state.numbers.python_numbers import one_more
 from ..state.places import Contents, note_attribute, note_contents, put as put_place
+from ..state.tables.columns import counted
 from ..state.values import (
     CHOICES,
     all_of,
     both,
     conditions_of,
-    counted_from,
     either,
     entries_of,
-    entry_on_path,
     has_maybes,
-    is_data,
     negated,
     packed_count,
     parts,
@@ -45,16 +43,7 @@ def length(holder: Object) -> Object:
     """len(holder) of a sequence, dict or set."""
     if not state.has_maybes:
         return len(entries_of(holder))
-    entries = list(entries_of(dict.values(holder) if isinstance(holder, dict) else holder))
-    total, k, conditions = 0, 0, conditions_of(entries)
-    while k < len(entries):
-        covered, count = counted_from(conditions, k) if is_data(conditions[k]) else (0, None)
-        if covered:
-            count = smaller(count, covered)
-            total, k = (count if type(total) is int and not total else total + count), k + covered
-        else:
-            total, k = one_more(total, entry_on_path(entries[k])[0]), k + 1
-    return total
+    return counted(conditions_of(list(entries_of(dict.values(holder) if isinstance(holder, dict) else holder))))
 
 
 def ranked(holder: Object) -> list[tuple[Object, Object, Object]]:

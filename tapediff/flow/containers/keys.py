@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -14,24 +15,28 @@ from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..state.fork import decided, exclude, fork, fork_value, refuse, select
-from ..state.joins import has_order, maybe, numbered, one_of
+from ..state.joins import CONSTANTS, has_order, maybe, numbered, one_of
 from ..state.places import Contents, WithCells, note_contents, put
+from ..state.tables.columns import by_position, counted, table_of
 from ..state.values import (
     CHOICES,
     Choice,
     DataKey,
     Maybe,
+    Unjoinable,
+    Young,
     both,
     either,
     has_maybes,
     is_data,
     key_at_this_point,
     negated,
+    parted,
     state,
 )
 from ..users_code import users_method
 from .choices import by_exchanges
-from .data_keys import entry, has_data_keys, is_data_key, lookup, plain_keys, unwrapped
+from .data_keys import Rows, entry, has_data_keys, is_data_key, lookup, plain_keys, read, unwrapped
 
 
 def has_conditional_keys(holder: Object) -> bool:
@@ -72,12 +77,13 @@ def _missing(key: Object) -> KeyError:
 
 def _made(holder: dict[Object, Object], key: Object, make: Callable[[], Object]) -> Object:
     """The value of a key, created where it is missing."""
+    key = read(key)
     if is_data_key(key) and (plain := plain_keys(key)) is not None:
         # Each possible key has its own value.
         if len(plain) == 1:
             return _made(holder, plain[0][1], make)
         choice = Choice(tuple(k for _, k in plain), tuple(condition for condition, _ in plain))
-        return CHOICES[Choice].each(choice, lambda k: _made(holder, k, make))
+        return CHOICES[Choice].each(choice, lambda k: _made(holder, k, partial(_new, holder, make)))
     condition, value = there(holder, key)
     if condition is True:
         return value
@@ -94,9 +100,23 @@ def _made(holder: dict[Object, Object], key: Object, make: Callable[[], Object])
             value.clear()
 
         fork(condition, None, empty)
+    elif state.is_in_loop:
+        return fork_value(condition, lambda: value, lambda: _entered(holder, key, _new(holder, make)))
     else:
         new = fork_value(condition, lambda: value, make)
-    set_item(holder, key, new)
+    return _entered(holder, key, new)
+
+
+def _entered(holder: dict[Object, Object], key: Object, value: Object) -> Object:
+    set_item(holder, key, value)
+    return value
+
+
+def _new(holder: dict[Object, Object], make: Callable[[], Object]) -> Object:
+    """A value for a missing key; an iteration creates objects only for its own dicts."""
+    new = make()
+    if state.is_in_loop and not is_data(new) and type(new) not in (*CONSTANTS, tuple) and id(holder) not in Young(state.earlier):
+        raise Unjoinable("a dict gets a new object for a data-dependent key in a loop", "enter all keys before the loop")
     return new
 
 
@@ -144,8 +164,12 @@ def set_item(holder: dict[Object, Object], key: Object, value: Object) -> None:
 
 def _set_by_data(holder: dict[Object, Object], key: Object, value: Object) -> None:
     """holder[key] = value with a data-dependent key or keys."""
+    key = read(key)
     hits, missing = lookup(holder, key)
     for hit, own, _ in hits:
+        if type(own) is Rows:
+            _set_values(holder, own, hit, value)
+            continue
         # Two possible keys may equal one existing key.
         _, old = entry(holder, own)
         held, new = dict.get(holder, own), select(hit, value, old)
@@ -163,6 +187,18 @@ def _set_by_data(holder: dict[Object, Object], key: Object, value: Object) -> No
         is_new = both(condition, missing)
         if is_new is not False:
             _put_new(holder, own, is_new, value, None if has_one and not has_order(holder) else state.stamp)
+
+
+def _set_values(holder: dict[Object, Object], rows: Rows, hit: Object, value: Object) -> None:
+    """Set the value of the key that is hit."""
+    held = [dict.__getitem__(holder, key) for key in rows.keys]
+    values = [old for _, old in map(parted, held)]
+    if (table := table_of([*values, value])) is not None:
+        made = table.with_last_where(rows.selected())
+    else:
+        made = [select(both(hit, one), value, old) for one, old in zip(rows.hits, values)]
+    for key, new, old in zip(rows.keys, made, held):
+        _base(holder).__setitem__(holder, key, Maybe(old.condition, new, old.order) if type(old) is Maybe else new)
 
 
 def _put_new(holder: dict[Object, Object], key: Object, is_new: Object, value: Object, order: Object) -> None:
@@ -200,6 +236,13 @@ def discard(holder: dict[Object, Object], key: Object) -> None:
     note_contents(holder)
     hits, _ = lookup(holder, key)
     for hit, own, value in hits:
+        if type(own) is Rows:
+            for one, is_hit in zip(own.keys, own.selected()):
+                held = dict.__getitem__(holder, one)
+                condition, old = parted(held)
+                stays, order = both(condition, negated(is_hit)), held.order if type(held) is Maybe else None
+                _base(holder).__setitem__(holder, one, Maybe(stays, old, order))
+            continue
         condition, _ = entry(holder, own)
         stays = both(condition, negated(hit))
         if stays is False or condition is hit or not (is_data_key(key) or type(own) is DataKey):
@@ -224,13 +267,33 @@ def setdefault(holder: dict[Object, Object], key: Object, default: Object = None
 
 def items(holder: dict[Object, Object], *, is_in_order: bool = True) -> list[Object]:
     """The items as a list with conditional entries, in order. A data-dependent order of many keys is found by guards."""
-    found = [(*entry(holder, key), held.order if type(held) is Maybe else None, unwrapped(key)) for key, held in dict.items(holder)]
+    found = _numbered_items(holder)
     if is_in_order and has_order(holder):
         if len(found) > _MOST_ORDERED and any(is_data(order) for _, _, order, _ in found):
+            if (entries := _by_order(found)) is not None:
+                return entries
             settle(holder)
             return list(holder.items())
         found = by_exchanges(found, lambda a, b: truth(a[2] < b[2]))
     return [maybe(condition, (key, value)) for condition, value, _, key in found if condition is not False]
+
+
+def _numbered_items(holder: dict[Object, Object]) -> list[tuple[Object, Object, Object, Object]]:
+    """Conditions, values, order numbers and keys."""
+    return [(*entry(holder, key), held.order if type(held) is Maybe else None, unwrapped(key)) for key, held in dict.items(holder)]
+
+
+def _by_order(found: list[tuple[Object, Object, Object, Object]]) -> list[Object] | None:
+    """Items by position, in order; None for values that are in no table."""
+    table = table_of([(key, value) for _, value, _, key in found])
+    if table is None:
+        return None
+    numbers = [select(condition, order, _BEHIND) for condition, _, order, _ in found]
+    return by_position(counted([condition for condition, *_ in found]), table.ordered(np.argsort(np.stack(numbers), kind="stable")))
+
+
+# Exceeds all order numbers.
+_BEHIND = 1 << 60
 
 
 # Maximum number of keys sorted by swaps.

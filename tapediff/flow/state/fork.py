@@ -406,12 +406,13 @@ class Attempt:
         pending: the errors; at most one condition holds.
         body: the frame that runs it.
         by_guards: guards decide errors, since something cannot be undone.
+        keeps_values: code may read what the body has changed after an error; nothing does if the error leaves the recording.
     """
 
-    def __init__(self, *, by_guards: bool = False) -> None:
+    def __init__(self, *, by_guards: bool = False, keeps_values: bool = True) -> None:
         self.journal = Journal()
         self.pending: list[Pending] = []
-        self.by_guards = by_guards
+        self.by_guards, self.keeps_values = by_guards, keeps_values
         self.depth, self.start, self.facts = len(state.journals), len(state.path), state.facts
         self.recorder = current_recorder()
         self.body: FrameType | None = None
@@ -419,6 +420,12 @@ class Attempt:
 
     def add(self, error: BaseException, final: Final) -> None:
         """Add an error raised on this path."""
+        values = self._values(final) if self.keeps_values else {}
+        condition = condition_of(state.path[self.start :])
+        self.pending.append(Pending(condition, without_variables(error, self.body), values))
+
+    def _values(self, final: Final) -> Final:
+        """The values of all places that the body has changed."""
         found: Final = {}
         for journal in state.journals[self.depth :]:
             # Two paths reach these objects from here on.
@@ -426,8 +433,7 @@ class Attempt:
             for key, (place, _) in journal.items():
                 if key not in final and key not in found:
                     found[key] = place, place.get()
-        condition = condition_of(state.path[self.start :])
-        self.pending.append(Pending(condition, without_variables(error, self.body), {**found, **final}))
+        return {**found, **final}
 
     def leave_out(self, since: int) -> None:
         """Continue on the path where none of the errors since a mark is raised."""
@@ -450,10 +456,15 @@ def attempt_around(test: Operand) -> Attempt | None:
     return None if attempt.by_guards or test._recorder is not attempt.recorder else attempt
 
 
+def keeps_values() -> bool:
+    """True if code of an enclosing `try` or `with` may run after an error."""
+    return bool(state.attempts) and state.attempts[-1].keeps_values
+
+
 @contextmanager
 def guarded() -> Generator[None]:
     """Guard data-dependent errors: for frames that cannot continue after one, such as those of generators."""
-    state.attempts.append(Attempt(by_guards=True))
+    state.attempts.append(Attempt(by_guards=True, keeps_values=keeps_values()))
     try:
         yield
     finally:

@@ -279,6 +279,7 @@ class State(threading.local):
         loops: by a loop's line, code and number of variables, what its recordings have found.
         in_iterations: the number of instructions recorded of iterations of loops.
         young: ids of objects that the latest iteration of a loop created.
+        earlier: objects of the collector's youngest generation from before the current iteration.
         room: maximum length of a growing list in a rolled loop.
         ended: conditions that end a rolled loop: a full list, a large int, or an unjoinable iteration.
     """
@@ -326,6 +327,7 @@ class State(threading.local):
         self.packings: dict[tuple[int, ...], tuple[Object, list[Object]]] = {}
         self.room = FIRST_ROOM
         self.young = Young()
+        self.earlier: list[Object] = []
         self.loops: dict[Object, Object] = {}
         self.in_iterations = 0
         self.ended: dict[str, Object] = {"full": False, "large": False, "unjoinable": False, "reasons": {}}
@@ -563,10 +565,13 @@ def parts(holder: Object) -> Iterator[tuple[Object, Object]]:
 
 def entry_on_path(entry: Object) -> tuple[Object, Object]:
     """An entry's condition, as far as it is unknown on this path, and value."""
-    if type(entry) is not Maybe:
-        return True, entry
-    fact = known(entry.condition) if is_data(entry.condition) else entry.condition
-    return entry.condition if fact is None else fact, entry.value
+    return (True, entry) if type(entry) is not Maybe else (on_path(entry.condition), entry.value)
+
+
+def on_path(condition: Object) -> Object:
+    """A condition, or its outcome if known on this path."""
+    fact = known(condition) if is_data(condition) else condition
+    return condition if fact is None else fact
 
 
 def parted(entry: Object) -> tuple[Object, Object]:

@@ -175,7 +175,7 @@ class Callee:
         tape = self.only_tape()
         if tape is None or LOOP in tape.ops or CALL in tape.ops or self._numpy_left <= 0:
             return None
-        most = min(self._numpy_left, MOST_WITH_NUMPY // max(1, len(tape)))
+        most = min(self._numpy_left, max(40, MOST_WITH_NUMPY // max(1, len(tape))))
         if most < 1 or (form.most is not None and form.most <= most):
             return None
         self._numpy_left -= most

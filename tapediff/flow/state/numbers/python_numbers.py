@@ -61,9 +61,9 @@ class KindsOfCarries:
         at_end: the kinds at the end.
     """
 
-    def __init__(self, given: list[Object], doubts: dict[int, Kind]) -> None:
+    def __init__(self, given: list[Object], doubts: list[Kind | None]) -> None:
         self.given = given
-        self.at_start = [doubts.get(k) or kind_of(value) for k, value in enumerate(given)]
+        self.at_start = [doubt or kind_of(value) for doubt, value in zip(doubts, given, strict=True)]
         self.at_end = self.at_start
         self.inputs: list[TrackedArray] = []
 
@@ -74,12 +74,12 @@ class KindsOfCarries:
         self.inputs += inputs
 
     def settle(self, recorder: Object, results: list[Object]) -> bool:
-        """Find the kinds at the end; False if a kind was used that may differ at the start."""
+        """Find the kinds at the end, of results that are not None; False if a kind was used that may differ at the start."""
         is_settled = True
         facts = state.facts_of_kinds
         asked = {k for k, v in enumerate(self.inputs) if any((fact, id(recorder), v._id) in facts for fact in ("python", "int"))}
         while True:
-            self.at_end = [kind_of(value) for value in results]
+            self.at_end = [start if value is None else kind_of(value) for value, start in zip(results, self.at_start, strict=True)]
             joined = [Kind(*(x if x == y else None for x, y in zip(a, b))) for a, b in zip(self.at_start, self.at_end)]
             changed = [k for k, kind in enumerate(joined) if kind != self.at_start[k]]
             if not changed:

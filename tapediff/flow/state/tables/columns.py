@@ -14,7 +14,7 @@ from ...anything import Object
 from ..joins import join, maybe
 from ..numbers.bounds import below, equals, smaller
 from ..numbers.python_numbers import Kind, is_int, is_python, note_kind, one_more
-from ..values import Unjoinable, counted_from, is_data, note_packed, packed_count, parted, state
+from ..values import Unjoinable, counted_from, is_data, note_packed, on_path, packed_count, parted, state
 from .forms import Constant, Form, Number, Options, Parts, form_of, number_form
 
 _DTYPES: tuple[set[Object], ...] = ({"<f8", float, np.float64}, {"<i8", int, np.int64}, {"<f4", np.float32})
@@ -67,6 +67,13 @@ class Column:
             return [note_kind(entry, kind) for entry in made]
         return [note_kind(entry, (equals(position, k), number, old)) for k, (entry, old) in enumerate(zip(made, others))]
 
+    def with_last_where(self, mask: Object) -> list[Object]:
+        """All numbers but the last one, which replaces those that a mask selects."""
+        *others, number = self.numbers
+        made, kind = listed(np.where(mask, number, stacked(others))), Kind(*self.flags())
+        if list not in map(type, kind):
+            return [note_kind(entry, kind) for entry in made]
+        return [note_kind(entry, (truth, number, old)) for truth, entry, old in zip(mask, made, others)]
 
     def halves_joined(self, test: Object) -> list[Object]:
         """The first half of the numbers where a test holds, else the second one."""
@@ -99,6 +106,10 @@ class Table:
     def with_last_at(self, position: Object) -> list[Object]:
         """All values but the last one, which replaces the one at a position."""
         return self._values([column.with_last_at(position) for column in self.columns], self.count - 1)
+
+    def with_last_where(self, mask: Object) -> list[Object]:
+        """All values but the last one, which replaces those that a mask selects."""
+        return self._values([column.with_last_where(mask) for column in self.columns], self.count - 1)
 
     def halves_joined(self, test: Object) -> list[Object]:
         """The first half of the values where a test holds, else the second one."""
@@ -183,6 +194,19 @@ def appended(values: list[Object], value: Object, count: Object) -> list[Object]
     return None if table is None else [*table.with_last_at(count), value]
 
 
+def counted(conditions: list[Object]) -> Object:
+    """The number of conditions that hold."""
+    total, k = 0, 0
+    while k < len(conditions):
+        covered, count = counted_from(conditions, k) if is_data(conditions[k]) else (0, None)
+        if covered:
+            count = smaller(count, covered)
+            total, k = (count if type(total) is int and not total else total + count), k + covered
+        else:
+            total, k = one_more(total, on_path(conditions[k])), k + 1
+    return total
+
+
 def by_position(count: Object, values: list[Object]) -> list[Object]:
     """The first `count` values, as conditional entries."""
     conditions = [below(k, count) for k in range(len(values))]
@@ -216,8 +240,9 @@ def _at(flags: Object, position: Object) -> Object:
 def _is_uniform(numbers: Sequence[Object]) -> bool:
     """True for numbers of one dtype, and ints that fit into 64 bits."""
     kinds = {v.type.dtype.str if is_data(v) and not v.type.shape else type(v) for v in numbers}
-    is_small = int not in kinds or all(is_data(v) or abs(v) < _LARGE for v in numbers)
-    return bool(kinds) and any(kinds <= dtype for dtype in _DTYPES) and is_small
+    if not kinds or not any(kinds <= dtype for dtype in _DTYPES):
+        return False
+    return int not in kinds or all(is_data(v) or abs(v) < _LARGE for v in numbers)
 
 
 def is_real(value: Object) -> bool:

@@ -154,11 +154,12 @@ class Parts(Form):
         """The narrowest form of a value."""
         return cls(type(value), _names(value), [form_of(part) for part in parts_of(value)])
 
-    def _is_like(self, value: Object) -> bool:
+    def is_like(self, value: Object) -> bool:
+        """True for a value of the same class, with the same parts."""
         return type(value) is self.kind and _names(value) == self.names
 
     def leaves(self, value: Object) -> list[Object] | None:
-        if not self._is_like(value):
+        if not self.is_like(value):
             return None
         found: list[Object] = []
         for form, part in zip(self.parts, parts_of(value)):
@@ -180,7 +181,7 @@ class Parts(Form):
         return with_attributes(self.kind, dict(zip(self.names, parts)))
 
     def wider(self, value: Object, depth: int = 0) -> Form:
-        if self._is_like(value):
+        if self.is_like(value):
             return Parts(self.kind, self.names, [_wider(form, part, depth) for form, part in zip(self.parts, parts_of(value))])
         if self.kind in (list, deque):
             raise Unjoinable(
