@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 
 from ...ir.guard_rows import EACH
-from ..linalg.lapack import Call
 from ..linalg.routine_table import ROUTINES
 from ..linalg.stacked_calls import call_in_lanes, is_in_lanes
 from ..llvm.alike_functions import alike_functions
@@ -137,7 +136,7 @@ class Emitter(KernelFunction):
         return [self.address(storage, offset) for storage, offset in call.operands], self.base(call.result)
 
     def _routine(self, call: RoutineCall, operands: list[str], result: str) -> None:
-        failed = ROUTINES[call.routine].emit(Call(self.code, self.slots, operands, result, call.sizes, self.fresh()))
+        failed = ROUTINES[call.routine].emit(self.code, self.slots, operands, result, call.sizes, self.fresh())
         if call.failure >= 0 and failed is not None:
             self.leave_if(failed, FAILURE + call.failure)
 

@@ -14,9 +14,8 @@ from ...ops.matrices.bands import BAND_FACTOR
 from ..llvm.builder import VOID, module_text
 from ..llvm.memory import Array, Location
 from ..llvm.values import F64, I1, I64, PTR, Value, convert, select
-from ..math.simd import fabs
+from ..math.simd import Code, fabs
 from .dense.tiles import Number, TileWriter
-from .lapack import Call, called
 from .matrix_loops import FILL
 
 PREFIX = "tapediff_band_"
@@ -222,15 +221,25 @@ def _solve(symbol: str, lanes: int, lower: int, upper: int, definite: int, is_tr
     return module_text(w)
 
 
-def factor(call: Call) -> None:
-    code, _, operands, result, (n, *kind), _ = call
-    called(code, f"{PREFIX}factor_{'_'.join(map(str, kind))}", [f"ptr {operands[0]}", f"ptr {result}", f"i64 {n}"])
+def factor(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
+    n, *kind = sizes
+    _call(code, "void", f"{PREFIX}factor_{'_'.join(map(str, kind))}", [f"ptr {operands[0]}", f"ptr {result}", f"i64 {n}"])
 
 
-def solve(call: Call) -> str:
-    code, _, operands, result, (n, k, *kind), _ = call
+def solve(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
+    n, k, *kind = sizes
     arguments = [*(f"ptr {p}" for p in (*operands, result)), f"i64 {n}", f"i64 {k}"]
-    return called(code, f"{PREFIX}solve_{'_'.join(map(str, kind))}_{int(k == 1)}", arguments, "i1")
+    return _call(code, "i1", f"{PREFIX}solve_{'_'.join(map(str, kind))}_{int(k == 1)}", arguments)
+
+
+def _call(code: Code, result: str, symbol: str, arguments: list[str]) -> str:
+    code.symbols.add(symbol)
+    code.declare(f"declare {result} @{symbol}({', '.join(a.split()[0] for a in arguments)})")
+    call = f"call {result} @{symbol}({', '.join(arguments)})"
+    if result != "void":
+        return code.emit(call)
+    code.line(call)
+    return ""
 
 
 def factor_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:

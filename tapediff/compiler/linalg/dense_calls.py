@@ -13,7 +13,17 @@ from ...ops.matrices.linear_algebra import pulled_back
 from ..math.simd import Code
 from . import matrix_loops
 from .dense.tiles import PREFIX
-from .lapack import Call, called, copy_doubles, looped
+from .lapack import copy_doubles
+
+
+def call_dense(code: Code, name: str, arguments: list[str], result: str = "void") -> str:
+    code.symbols.add(PREFIX + name)
+    code.declare(f"declare {result} @{PREFIX}{name}({', '.join(a.split()[0] for a in arguments)})")
+    text = f"call {result} @{PREFIX}{name}({', '.join(arguments)})"
+    if result != "void":
+        return code.emit(text)
+    code.line(text)
+    return ""
 
 
 def padded_stride(n: int) -> int:
@@ -33,16 +43,20 @@ def pullback_scratch(n: int) -> int:
     return 2 * rows * padded_stride(n) + rows
 
 
-def cholesky(call: Call) -> str:
-    code, _, operands, result, (n,), _ = call
+def cholesky(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
+    (n,) = sizes
     pointers = [f"ptr {operands[0]}", f"ptr {result}", f"ptr {operands[1]}"]
-    return called(code, f"{PREFIX}cholesky", [*pointers, f"i64 {n}", f"i64 {padded_stride(n)}"], "i1")
+    return call_dense(code, "cholesky", [*pointers, f"i64 {n}", f"i64 {padded_stride(n)}"], "i1")
 
 
-def cholesky_pullback(call: Call) -> None:
-    code, _, operands, result, (n,), _ = call
+def cholesky_pullback(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> None:
+    (n,) = sizes
     pointers = [f"ptr {p}" for p in (operands[0], operands[1], result, operands[2])]
-    called(code, f"{PREFIX}cholesky_pullback", [*pointers, f"i64 {n}", f"i64 {padded_stride(n)}"])
+    call_dense(code, "cholesky_pullback", [*pointers, f"i64 {n}", f"i64 {padded_stride(n)}"])
 
 
 def cholesky_pullback_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
@@ -51,9 +65,11 @@ def cholesky_pullback_python(operands: list[np.ndarray], result: np.ndarray, siz
     result[:] = pulled_back(z, z_bar).ravel()
 
 
-def triangular_solve(call: Call) -> str | None:
+def triangular_solve(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str | None:
     """An upper triangle is solved as a lower one, with rows and columns in reverse order."""
-    code, _, operands, result, (n, k, lower, s, t, unit), _ = call
+    n, k, lower, s, t, unit = sizes
     copy_doubles(code, operands[1], result, n * k)
     failed = _solve_in_place(code, (operands[0], n, s, t), (result, k, k), lower=bool(lower), unit=bool(unit))
     return None if unit else failed
@@ -67,15 +83,18 @@ def _solve_in_place(code: Code, a: tuple[str, int, int, int], x: tuple[str, int,
         rows = code.emit(f"getelementptr double, ptr {rows}, i64 {(n - 1) * stride}")
         s, t, stride = -s, -t, -stride
     integers = [f"i64 {size}" for size in (n, k, s, t, stride)]
-    return called(code, f"{PREFIX}triangular_solve", [f"ptr {matrix}", f"ptr {rows}", *integers, f"i1 {str(unit).lower()}"], "i1")
+    return call_dense(code, "triangular_solve", [f"ptr {matrix}", f"ptr {rows}", *integers, f"i1 {str(unit).lower()}"], "i1")
 
 
 # LU: by rows, the factors of the transpose are a lower triangle, and a unit upper one.
 
 
-def lu_solve_columns(call: Call) -> str:
+def lu_solve_columns(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
     """Solve for several columns stored by rows; LAPACK would need them column by column."""
-    code, _, (lu, b), result, (n, k, transposed), _ = call
+    n, k, transposed = sizes
+    lu, b = operands
     copy_doubles(code, b, result, n * k)
     if transposed:
         _exchange_rows(code, result, lu, n, k, backwards=False)
@@ -92,16 +111,21 @@ def _solve_upper(code: Code, lu: str, x: str, n: int, k: int) -> None:
 
 
 def _exchange_rows(code: Code, x: str, lu: str, n: int, k: int, *, backwards: bool) -> None:
-    looped(code, matrix_loops.exchange_rows, f"ptr {x}", f"ptr {lu}", f"i64 {n}", f"i64 {k}", f"i1 {str(backwards).lower()}")
+    code.declare_all(matrix_loops.exchange_rows())
+    code.line(f"call void @tapediff_exchange_rows(ptr {x}, ptr {lu}, i64 {n}, i64 {k}, i1 {str(backwards).lower()})")
 
 
 # Columns of the inverse of a triangle to solve for together; they are zero above the block's own rows.
 _BLOCK = 32
 
 
-def inverse(call: Call) -> str:
-    code, _, (lu,), result, (n,), _ = call
-    looped(code, matrix_loops.identity, f"ptr {result}", f"i64 {n}")
+def inverse(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
+    (n,) = sizes
+    (lu,) = operands
+    code.declare_all(matrix_loops.identity())
+    code.line(f"call void @tapediff_identity(ptr {result}, i64 {n})")
     failed = "false"
     for start in range(0, n, _BLOCK):
         corner = code.emit(f"getelementptr double, ptr {lu}, i64 {start * (n + 1)}")
@@ -125,9 +149,10 @@ def triangular_solve_python(operands: list[np.ndarray], result: np.ndarray, size
     return False
 
 
-def product(call: Call) -> None:
-    code, _, operands, result, sizes, _ = call
-    called(code, f"{PREFIX}product", [*(f"ptr {p}" for p in (*operands, result)), *(f"i64 {size}" for size in sizes)])
+def product(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> None:
+    call_dense(code, "product", [*(f"ptr {p}" for p in (*operands, result)), *(f"i64 {size}" for size in sizes)])
 
 
 def product_of_rows(code: Code, operands: list[str], result: str, sizes: tuple[int, ...], first: str, rows: str) -> None:
@@ -138,7 +163,7 @@ def product_of_rows(code: Code, operands: list[str], result: str, sizes: tuple[i
         entries = code.emit(f"mul nsw i64 {first}, {stride}")
         moved.append(code.emit(f"getelementptr double, ptr {pointer}, i64 {entries}"))
     pointers = [f"ptr {p}" for p in (moved[0], operands[1], moved[1])]
-    called(code, f"{PREFIX}product", [*pointers, f"i64 {rows}", *(f"i64 {size}" for size in (n, k, s, t, u, v))])
+    call_dense(code, "product", [*pointers, f"i64 {rows}", *(f"i64 {size}" for size in (n, k, s, t, u, v))])
 
 
 def product_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:

@@ -11,12 +11,34 @@ import numpy as np
 
 from ...ir.instruction import Operand
 from ...ops.matrices import factors
+from ..math.simd import Code
 from . import matrix_loops
-from .lapack import Call, called, failed, letter, long_status_slot, looped, pointers, transpose
+from .lapack import failed, letter, library
 from .spectral import long_integer
 
 # Limit on the columns of a block in blocked routines; it gives the size of the workspace.
 _BLOCK = 64
+
+
+def _pointers(code: Code, start: str, sizes: tuple[int, ...]) -> list[str]:
+    """The addresses of consecutive arrays, and of their end."""
+    places, offset = [], 0
+    for size in (*sizes, 0):
+        places.append(code.emit(f"getelementptr double, ptr {start}, i64 {offset}"))
+        offset += size
+    return places
+
+
+def _transpose(code: Code, source: str, target: str, rows: int, columns: int) -> None:
+    code.declare_all(matrix_loops.transpose())
+    code.line(f"call void @tapediff_transpose(ptr {source}, ptr {target}, i64 {rows}, i64 {columns})")
+
+
+def _status(code: Code, slots: list[str], number: int) -> str:
+    info = f"%info{number}"
+    slots.append(f"{info} = alloca i64")
+    code.line(f"store i64 0, ptr {info}")
+    return info
 
 
 def svd_doubles(m: int, n: int) -> int:
@@ -36,30 +58,32 @@ def full_svd_scratch(m: int, n: int) -> int:
     return m * n + m * m + n * n + svd_doubles(m, n) + 8 * min(m, n)
 
 
-def svd(call: Call) -> str:
-    return _svd(call, "S", min(call.sizes), min(call.sizes))
+def svd(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
+    return _svd(code, slots, operands, result, sizes, number, "S", min(sizes), min(sizes))
 
 
-def svd_full(call: Call) -> str:
-    return _svd(call, "A", *call.sizes)
+def svd_full(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
+    return _svd(code, slots, operands, result, sizes, number, "A", *sizes)
 
 
-def _svd(call: Call, job: str, p: int, q: int) -> str:
+def _svd(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, job: str, p: int, q: int
+) -> str:
     """Emit an SVD with p left and q right vectors."""
-    code, _, operands, result, (m, n), _ = call
+    m, n = sizes
     k = min(m, n)
-    copied, left, right, work, integers, _ = pointers(code, operands[1], (m * n, m * p, q * n, svd_doubles(m, n), 8 * k))
-    u, s, v, _ = pointers(code, result, (m * p, k, q * n))
-    transpose(code, operands[0], copied, m, n)
-    info = long_status_slot(call)
-    called(code, "tapediff_numpy_dgesdd", [
+    copied, left, right, work, integers, _ = _pointers(code, operands[1], (m * n, m * p, q * n, svd_doubles(m, n), 8 * k))
+    u, s, v, _ = _pointers(code, result, (m * p, k, q * n))
+    _transpose(code, operands[0], copied, m, n)
+    info = _status(code, slots, number)
+    library(code, "tapediff_numpy_dgesdd", [
         letter(code, job), long_integer(code, m), long_integer(code, n), f"ptr {copied}", long_integer(code, m), f"ptr {s}",
         f"ptr {left}", long_integer(code, m), f"ptr {right}", long_integer(code, q), f"ptr {work}",
         long_integer(code, svd_doubles(m, n)), f"ptr {integers}", f"ptr {info}",
     ])  # fmt: skip
     bad = failed(code, info)
-    transpose(code, left, u, p, m)
-    transpose(code, right, v, n, q)
+    _transpose(code, left, u, p, m)
+    _transpose(code, right, v, n, q)
     return bad
 
 
@@ -73,31 +97,34 @@ def full_qr_scratch(m: int, n: int) -> int:
     return m * m + min(m, n) + _BLOCK * max(m, n)
 
 
-def qr(call: Call) -> None:
-    _qr(call, min(call.sizes))
+def qr(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
+    _qr(code, slots, operands, result, sizes, number, min(sizes))
 
 
-def qr_full(call: Call) -> None:
-    _qr(call, call.sizes[0])
+def qr_full(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
+    _qr(code, slots, operands, result, sizes, number, sizes[0])
 
 
-def _qr(call: Call, p: int) -> None:
+def _qr(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, p: int
+) -> None:
     """Emit a QR factorisation with p columns of q."""
-    code, _, operands, result, (m, n), _ = call
+    m, n = sizes
     k, work_size = min(m, n), _BLOCK * max(m, n)
-    copied, tau, work, _ = pointers(code, operands[1], (m * max(n, p), k, work_size))
-    q, r, _ = pointers(code, result, (m * p, p * n))
-    transpose(code, operands[0], copied, m, n)
-    info = long_status_slot(call)
+    copied, tau, work, _ = _pointers(code, operands[1], (m * max(n, p), k, work_size))
+    q, r, _ = _pointers(code, result, (m * p, p * n))
+    _transpose(code, operands[0], copied, m, n)
+    info = _status(code, slots, number)
     rows, columns, rank, width, doubles = (long_integer(code, size) for size in (m, n, k, p, work_size))
-    called(code, "tapediff_numpy_dgeqrf", [
+    library(code, "tapediff_numpy_dgeqrf", [
         rows, columns, f"ptr {copied}", rows, f"ptr {tau}", f"ptr {work}", doubles, f"ptr {info}",
     ])  # fmt: skip
-    looped(code, matrix_loops.upper_triangle, f"ptr {copied}", f"ptr {r}", f"i64 {m}", f"i64 {p}", f"i64 {n}")
-    called(code, "tapediff_numpy_dorgqr", [
+    code.declare_all(matrix_loops.upper_triangle())
+    code.line(f"call void @tapediff_upper_triangle(ptr {copied}, ptr {r}, i64 {m}, i64 {p}, i64 {n})")
+    library(code, "tapediff_numpy_dorgqr", [
         rows, width, rank, f"ptr {copied}", rows, f"ptr {tau}", f"ptr {work}", doubles, f"ptr {info}",
     ])  # fmt: skip
-    transpose(code, copied, q, p, m)
+    _transpose(code, copied, q, p, m)
 
 
 def eig_scratch(n: int) -> int:
@@ -105,18 +132,19 @@ def eig_scratch(n: int) -> int:
     return n * n + n + n * n + (4 + _BLOCK) * n
 
 
-def eig(call: Call) -> str:
-    code, _, operands, result, (n,), _ = call
-    copied, imaginary, columns, work, _ = pointers(code, operands[1], (n * n, n, n * n, (4 + _BLOCK) * n))
-    values, vectors, flag, _ = pointers(code, result, (n, n * n, 1))
-    transpose(code, operands[0], copied, n, n)
-    info, order, one = long_status_slot(call), long_integer(code, n), long_integer(code, 1)
-    called(code, "tapediff_numpy_dgeev", [
+def eig(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
+    (n,) = sizes
+    copied, imaginary, columns, work, _ = _pointers(code, operands[1], (n * n, n, n * n, (4 + _BLOCK) * n))
+    values, vectors, flag, _ = _pointers(code, result, (n, n * n, 1))
+    _transpose(code, operands[0], copied, n, n)
+    info, order, one = _status(code, slots, number), long_integer(code, n), long_integer(code, 1)
+    library(code, "tapediff_numpy_dgeev", [
         letter(code, "N"), letter(code, "V"), order, f"ptr {copied}", order, f"ptr {values}", f"ptr {imaginary}", f"ptr {work}", one,
         f"ptr {columns}", order, f"ptr {work}", long_integer(code, (4 + _BLOCK) * n), f"ptr {info}",
     ])  # fmt: skip
-    transpose(code, columns, vectors, n, n)
-    are_real = looped(code, matrix_loops.all_zero, f"ptr {imaginary}", f"i64 {n}", result="i1")
+    _transpose(code, columns, vectors, n, n)
+    code.declare_all(matrix_loops.all_zero())
+    are_real = code.emit(f"call i1 @tapediff_all_zero(ptr {imaginary}, i64 {n})")
     told = code.emit(f"select i1 {are_real}, double 1.0, double 0.0")
     code.line(f"store double {told}, ptr {flag}")
     return failed(code, info)

@@ -8,7 +8,6 @@ import numpy as np
 
 from ...ops.matrices.fourier import LOOPS
 from ..math.simd import Code
-from .lapack import Call, called
 
 # The data argument of a loop: whether a complex transform is the forward one.
 _FORWARD = {0: 1, 1: 0}
@@ -30,10 +29,13 @@ def _integers(code: Code, values: tuple[int, ...]) -> str:
     return f"@{name}"
 
 
-def fourier(call: Call) -> None:
+def fourier(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
     """Transform `count` lines of `n_in` entries to `n_out`. Sizes: the strides of lines and entries in doubles, the factor's bits."""
-    code, slots, operands, result, (kind, count, n_in, n_out, *strides, bits), number = call
+    kind, count, n_in, n_out, *strides, bits = sizes
     line_in, line_out, entry_in, entry_out = (8 * s for s in strides)
+    symbol = f"tapediff_fourier_{LOOPS[kind].__name__}"
+    code.symbols.add(symbol)
+    code.declare(f"declare void @{symbol}(ptr, ptr, ptr, ptr)")
     factor = f"@tapediff_factor_{bits & (2**64 - 1):x}"
     code.declare(f"{factor} = private unnamed_addr constant i64 {bits}")
     arrays = f"%arrays{number}"
@@ -47,7 +49,7 @@ def fourier(call: Call) -> None:
         code.declare(f"{data} = private unnamed_addr constant i8 {_FORWARD[kind]}")
     extents = _integers(code, (count, n_in, n_out))
     steps = _integers(code, (line_in, 0, line_out, entry_in, entry_out))
-    called(code, f"tapediff_fourier_{LOOPS[kind].__name__}", [f"ptr {p}" for p in (arrays, extents, steps, data)])
+    code.line(f"call void @{symbol}(ptr {arrays}, ptr {extents}, ptr {steps}, ptr {data})")
 
 
 def fourier_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:

@@ -5,9 +5,6 @@ Matrices are row-major; LAPACK sees their transposes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
-
 import numpy as np
 
 from ..math.simd import Code
@@ -38,50 +35,10 @@ def _zero(code: Code) -> str:
     return _number(code, "zero", "0.0")
 
 
-class Call(NamedTuple):
-    """A call of a routine in a kernel that is being emitted.
-
-    Attributes:
-        slots: the definitions of the kernel's stack variables.
-        operands, result: names of addresses.
-        number: of the call, for names.
-    """
-
-    code: Code
-    slots: list[str]
-    operands: list[str]
-    result: str
-    sizes: tuple[int, ...]
-    number: int
-
-
-def called(code: Code, symbol: str, arguments: Sequence[str], result: str = "void") -> str:
-    """Call a routine that is linked by its symbol; return the name of its result."""
+def library(code: Code, symbol: str, arguments: list[str]) -> None:
     code.symbols.add(symbol)
-    code.declare(f"declare {result} @{symbol}({', '.join(a.split()[0] for a in arguments)})")
-    return _emitted(code, f"call {result} @{symbol}({', '.join(arguments)})")
-
-
-def looped(code: Code, loop: Callable[[], list[str]], *arguments: str, result: str = "void") -> str:
-    """Call one of matrix_loops; return the name of its result."""
-    code.declare_all(loop())
-    return _emitted(code, f"call {result} @tapediff_{loop.__name__}({', '.join(arguments)})")
-
-
-def _emitted(code: Code, call: str) -> str:
-    if not call.startswith("call void"):
-        return code.emit(call)
-    code.line(call)
-    return ""
-
-
-def pointers(code: Code, start: str, sizes: Sequence[int]) -> list[str]:
-    """The addresses of consecutive arrays, and of their end."""
-    places, offset = [], 0
-    for size in (*sizes, 0):
-        places.append(code.emit(f"getelementptr double, ptr {start}, i64 {offset}"))
-        offset += size
-    return places
+    code.declare(f"declare void @{symbol}({', '.join(['ptr'] * len(arguments))})")
+    code.line(f"call void @{symbol}({', '.join(arguments)})")
 
 
 def status_slot(slots: list[str], number: int) -> str:
@@ -89,25 +46,9 @@ def status_slot(slots: list[str], number: int) -> str:
     return f"%info{number}"
 
 
-def long_status_slot(call: Call) -> str:
-    """The same for a routine whose integers have 32 or 64 bits."""
-    info = f"%info{call.number}"
-    call.slots.append(f"{info} = alloca i64")
-    call.code.line(f"store i64 0, ptr {info}")
-    return info
-
-
 def copy_doubles(code: Code, source: str, target: str, doubles: int) -> None:
     code.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
     code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {8 * doubles}, i1 false)")
-
-
-def transpose(code: Code, source: str, target: str, rows: int, columns: int) -> None:
-    looped(code, matrix_loops.transpose, f"ptr {source}", f"ptr {target}", f"i64 {rows}", f"i64 {columns}")
-
-
-def sign_of_det(code: Code, lu: str, n: int) -> str:
-    return looped(code, matrix_loops.det_sign, f"ptr {lu}", f"i64 {n}", result="double")
 
 
 def failed(code: Code, info: str) -> str:
@@ -118,9 +59,9 @@ def failed(code: Code, info: str) -> str:
 # Matrix product
 
 
-def gemm(call: Call) -> None:
-    code, _, operands, result, (m, n, k, x_transposed, y_transposed), _ = call
-    called(code, "tapediff_blas_dgemm", [
+def gemm(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
+    m, n, k, x_transposed, y_transposed = sizes
+    library(code, "tapediff_blas_dgemm", [
         letter(code, "T" if y_transposed else "N"), letter(code, "T" if x_transposed else "N"),
         integer(code, n), integer(code, m), integer(code, k), _one(code),
         f"ptr {operands[1]}", integer(code, k if y_transposed else n),
@@ -137,13 +78,16 @@ def gemm_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int
 
 # Cholesky
 
-def cholesky(call: Call) -> str:
-    code, slots, operands, result, (n,), number = call
+def cholesky(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
+    (n,) = sizes
     copy_doubles(code, operands[0], result, n * n)
     info = status_slot(slots, number)
     order = integer(code, n)
-    called(code, "tapediff_lapack_dpotrf", [letter(code, "U"), order, f"ptr {result}", order, f"ptr {info}"])
-    looped(code, matrix_loops.zero_upper, f"ptr {result}", f"i64 {n}")
+    library(code, "tapediff_lapack_dpotrf", [letter(code, "U"), order, f"ptr {result}", order, f"ptr {info}"])
+    code.declare_all(matrix_loops.zero_upper())
+    code.line(f"call void @tapediff_zero_upper(ptr {result}, i64 {n})")
     return failed(code, info)
 
 
@@ -159,13 +103,16 @@ def cholesky_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple
 # Triangular solve
 
 def _zero_on_diagonal(code: Code, matrix: str, n: int) -> str:
-    return looped(code, matrix_loops.zero_on_diagonal, f"ptr {matrix}", f"i64 {n}", result="i1")
+    code.declare_all(matrix_loops.zero_on_diagonal())
+    return code.emit(f"call i1 @tapediff_zero_on_diagonal(ptr {matrix}, i64 {n})")
 
 
-def triangular_solve(call: Call) -> str | None:
-    code, _, operands, result, (n, k, lower, transposed, unit), _ = call
+def triangular_solve(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str | None:
+    n, k, lower, transposed, unit = sizes
     copy_doubles(code, operands[1], result, n * k)
-    called(code, "tapediff_blas_dtrsm", [
+    library(code, "tapediff_blas_dtrsm", [
         letter(code, "R"), letter(code, "U" if lower else "L"), letter(code, "T" if transposed else "N"),
         letter(code, "U" if unit else "N"), integer(code, k), integer(code, n), _one(code),
         f"ptr {operands[0]}", integer(code, n), f"ptr {result}", integer(code, k),
@@ -189,12 +136,14 @@ def triangular_solve_python(operands: list[np.ndarray], result: np.ndarray, size
 # LU: LAPACK sees the transpose, so the factors are of that; the pivots are 32-bit integers in the last row.
 
 
-def lu_factor(call: Call) -> None:
-    code, slots, operands, result, (n,), number = call
+def lu_factor(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> None:
+    (n,) = sizes
     copy_doubles(code, operands[0], result, n * n)
     pivots = code.emit(f"getelementptr double, ptr {result}, i64 {n * n}")
     info, order = status_slot(slots, number), integer(code, n)
-    called(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {result}", order, f"ptr {pivots}", f"ptr {info}"])
+    library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {result}", order, f"ptr {pivots}", f"ptr {info}"])
 
 
 def lu_factor_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
@@ -209,21 +158,25 @@ def lu_factor_python(operands: list[np.ndarray], result: np.ndarray, sizes: tupl
     result[n * n :].view(np.int32)[:n] = pivots + 1
 
 
-def lu_solve(call: Call) -> str:
-    code, slots, (lu, b, scratch), result, (n, k, transposed), number = call
+def lu_solve(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
+    n, k, transposed = sizes
+    lu, b, scratch = operands
     pivots = code.emit(f"getelementptr double, ptr {lu}, i64 {n * n}")
     work = result if k == 1 else scratch
     if k == 1:
         copy_doubles(code, b, result, n)
     else:
-        transpose(code, b, scratch, n, k)
+        code.declare_all(matrix_loops.transpose())
+        code.line(f"call void @tapediff_transpose(ptr {b}, ptr {scratch}, i64 {n}, i64 {k})")
     info, order = status_slot(slots, number), integer(code, n)
-    called(code, "tapediff_lapack_dgetrs", [
+    library(code, "tapediff_lapack_dgetrs", [
         letter(code, "N" if transposed else "T"), order, integer(code, k), f"ptr {lu}", order, f"ptr {pivots}",
         f"ptr {work}", order, f"ptr {info}",
     ])  # fmt: skip
     if k != 1:
-        transpose(code, scratch, result, k, n)
+        code.line(f"call void @tapediff_transpose(ptr {scratch}, ptr {result}, i64 {k}, i64 {n})")
     return _zero_on_diagonal(code, lu, n)
 
 
@@ -248,13 +201,16 @@ def inverse_scratch(n: int) -> int:
     return _BLOCK * n
 
 
-def inverse(call: Call) -> str:
+def inverse(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
     """The inverse of the transpose by columns is that of the matrix by rows."""
-    code, slots, (lu, scratch), result, (n,), number = call
+    (n,) = sizes
+    lu, scratch = operands
     copy_doubles(code, lu, result, n * n)
     pivots = code.emit(f"getelementptr double, ptr {lu}, i64 {n * n}")
     info, order = status_slot(slots, number), integer(code, n)
-    called(code, "tapediff_lapack_dgetri", [
+    library(code, "tapediff_lapack_dgetri", [
         order, f"ptr {result}", order, f"ptr {pivots}", f"ptr {scratch}", integer(code, _BLOCK * n), f"ptr {info}",
     ])  # fmt: skip
     return failed(code, info)
@@ -264,9 +220,12 @@ def inverse_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[
     return lu_solve_python([operands[0], np.eye(sizes[0]).ravel()], result, (*sizes, *sizes, 0))
 
 
-def det_sign(call: Call) -> None:
-    code, _, operands, result, sizes, _ = call
-    code.line(f"store double {sign_of_det(code, operands[0], sizes[0])}, ptr {result}")
+def det_sign(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> None:
+    code.declare_all(matrix_loops.det_sign())
+    sign = code.emit(f"call double @tapediff_det_sign(ptr {operands[0]}, i64 {sizes[0]})")
+    code.line(f"store double {sign}, ptr {result}")
 
 
 def det_sign_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..math.simd import Code
 from . import (
     bands as band_routines,
     dense_calls,
@@ -21,20 +22,24 @@ from . import (
     spectral as spectral_routines,
 )
 from .index_routines import INDEX_ROUTINES, PREFIX
-from .lapack import Call, called
 
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """See the module's docstring: emit(call) and python(operands, result, sizes)."""
+    """See the module's docstring: emit(code, slots, operands, result, sizes, number) and python(operands, result, sizes)."""
 
     emit: Callable[..., str | None]
     python: Callable[..., bool | None]
 
 
 def _void_emitter(symbol: str) -> Callable[..., None]:
-    def emit(call: Call) -> None:
-        called(call.code, symbol, [*(f"ptr {p}" for p in (*call.operands, call.result)), *(f"i64 {size}" for size in call.sizes)])
+    def emit(
+        code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    ) -> None:
+        arguments = [f"ptr {p}" for p in (*operands, result)] + [f"i64 {size}" for size in sizes]
+        code.symbols.add(symbol)
+        code.declare(f"declare void @{symbol}({', '.join(a.split()[0] for a in arguments)})")
+        code.line(f"call void @{symbol}({', '.join(arguments)})")
 
     return emit
 
@@ -53,9 +58,11 @@ def _in_lanes_only(*_: object) -> None:
 def _attempt(routine: Routine, rows: int) -> Routine:
     """Make a factorisation of `n` times `n + rows` results infallible: an added row begins with 1 on success, 0 on failure."""
 
-    def emit(call: Call) -> None:
-        code, _, _, result, (n, *_), _ = call
-        failed = routine.emit(call)
+    def emit(
+        code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    ) -> None:
+        n = sizes[0]
+        failed = routine.emit(code, slots, operands, result, sizes, number)
         row = code.emit(f"getelementptr double, ptr {result}, i64 {n * (n + rows)}")
         code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         code.line(f"call void @llvm.memset.p0.i64(ptr {row}, i8 0, i64 {8 * n}, i1 false)")

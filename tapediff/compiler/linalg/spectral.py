@@ -8,21 +8,8 @@ from ...ops.matrices import spectral
 from ...ops.matrices.hermitian import HERMITIAN_EIGH
 from ..math.simd import Code
 from . import matrix_loops
-from .dense.tiles import PREFIX
-from .lapack import (
-    Call,
-    called,
-    copy_doubles,
-    failed,
-    integer,
-    letter,
-    long_status_slot,
-    looped,
-    pointers,
-    sign_of_det,
-    status_slot,
-    transpose,
-)
+from .dense_calls import call_dense
+from .lapack import copy_doubles, failed, integer, letter, library, status_slot
 
 # The 32-bit integers of a routine's workspace, in doubles.
 _INTEGERS_PER_DOUBLE = 2
@@ -39,18 +26,21 @@ def long_integer(code: Code, value: int) -> str:
     return f"ptr @tapediff_long_{value}"
 
 
-def eigh(call: Call) -> str:
+def eigh(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
     """The eigenvectors in rows, columns to LAPACK, then the eigenvalues in a last row.
 
     Calls NumPy's routine, on the same triangle of a copy in the same order: other routines choose other signs of eigenvectors.
     """
-    code, _, operands, result, (n, lower), _ = call
-    transpose(code, operands[0], result, n, n)
+    n, lower = sizes
+    code.declare_all(matrix_loops.transpose())
+    code.line(f"call void @tapediff_transpose(ptr {operands[0]}, ptr {result}, i64 {n}, i64 {n})")
     values = code.emit(f"getelementptr double, ptr {result}, i64 {n * n}")
     doubles = 1 + 6 * n + 2 * n * n
     integers = code.emit(f"getelementptr double, ptr {operands[1]}, i64 {doubles}")
-    info, order = long_status_slot(call), long_integer(code, n)
-    called(code, "tapediff_numpy_dsyevd", [
+    info, order = f"%info{number}", long_integer(code, n)
+    slots.append(f"{info} = alloca i64")
+    code.line(f"store i64 0, ptr {info}")
+    library(code, "tapediff_numpy_dsyevd", [
         letter(code, "V"), letter(code, "L" if lower else "U"), order, f"ptr {result}", order, f"ptr {values}",
         f"ptr {operands[1]}", long_integer(code, doubles), f"ptr {integers}", long_integer(code, 3 + 5 * n), f"ptr {info}",
     ])  # fmt: skip
@@ -77,16 +67,20 @@ def hermitian_scratch(n: int) -> int:
     return 2 * numbers + doubles + integers
 
 
-def hermitian_eigh(call: Call) -> str:
+def hermitian_eigh(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
     """The operand is by columns; the vectors are columns to LAPACK, and rows of the result before the eigenvalues."""
-    code, _, operands, result, (n, lower), _ = call
+    n, lower = sizes
     copy_doubles(code, operands[0], result, 2 * n * n)
     numbers, doubles, integers = _works(n)
     values = code.emit(f"getelementptr double, ptr {result}, i64 {2 * n * n}")
     reals = code.emit(f"getelementptr double, ptr {operands[1]}, i64 {2 * numbers}")
     whole = code.emit(f"getelementptr double, ptr {operands[1]}, i64 {2 * numbers + doubles}")
-    info, order = long_status_slot(call), long_integer(code, n)
-    called(code, "tapediff_numpy_zheevd", [
+    info, order = f"%info{number}", long_integer(code, n)
+    slots.append(f"{info} = alloca i64")
+    code.line(f"store i64 0, ptr {info}")
+    library(code, "tapediff_numpy_zheevd", [
         letter(code, "V"), letter(code, "L" if lower else "U"), order, f"ptr {result}", order, f"ptr {values}", f"ptr {operands[1]}",
         long_integer(code, numbers), f"ptr {reals}", long_integer(code, doubles), f"ptr {whole}",
         long_integer(code, integers), f"ptr {info}",
@@ -115,33 +109,40 @@ def cofactors_scratch(n: int) -> int:
     return 4 * n * n + 2 * n + _svd_doubles(n) + 8 * n // _INTEGERS_PER_DOUBLE
 
 
-def cofactors(call: Call) -> None:
+def cofactors(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> None:
     """Use the singular values of the transpose, which LAPACK sees; the transposed cofactors are then in its order, too.
 
     LAPACK refuses a matrix that is not finite: its cofactors are NaN.
     """
-    code, slots, operands, result, (n,), number = call
-    copied, values, left, right, factor, work, integers = pointers(
-        code, operands[2], (n * n, n, n * n, n * n, n * n + n, _svd_doubles(n))
-    )
+    (n,) = sizes
+    matrix, start = operands[2], 0
+    places = []
+    for doubles in (n * n, n, n * n, n * n, n * n + n, _svd_doubles(n), 0):
+        places.append(code.emit(f"getelementptr double, ptr {matrix}, i64 {start}"))
+        start += doubles
+    copied, values, left, right, factor, work, integers = places
     copy_doubles(code, operands[0], copied, n * n)
     info, order = status_slot(slots, number), integer(code, n)
-    called(code, "tapediff_lapack_dgesdd", [
+    library(code, "tapediff_lapack_dgesdd", [
         letter(code, "A"), order, order, f"ptr {copied}", order, f"ptr {values}", f"ptr {left}", order, f"ptr {right}", order,
         f"ptr {work}", integer(code, _svd_doubles(n)), f"ptr {integers}", f"ptr {info}",
     ])  # fmt: skip
     bad = failed(code, info)
+    code.declare_all(matrix_loops.det_sign())
     signs = []
     for vectors in (left, right):
         copy_doubles(code, vectors, factor, n * n)
         pivots = code.emit(f"getelementptr double, ptr {factor}, i64 {n * n}")
-        called(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {factor}", order, f"ptr {pivots}", f"ptr {info}"])
-        signs.append(sign_of_det(code, factor, n))
+        library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {factor}", order, f"ptr {pivots}", f"ptr {info}"])
+        signs.append(code.emit(f"call double @tapediff_det_sign(ptr {factor}, i64 {n})"))
     sign = code.emit(f"fmul double {signs[0]}, {signs[1]}")
     sign = code.emit(f"select i1 {bad}, double 0x7FF8000000000000, double {sign}")
-    looped(code, matrix_loops.scale_columns, f"ptr {right}", f"ptr {values}", f"double {sign}", f"i64 {n}")
+    code.declare_all(matrix_loops.scale_columns())
+    code.line(f"call void @tapediff_scale_columns(ptr {right}, ptr {values}, double {sign}, i64 {n})")
     strides = (n, n, n, n, 1, n, 1)
-    called(code, f"{PREFIX}product", [*(f"ptr {p}" for p in (right, left, result)), *(f"i64 {size}" for size in strides)])
+    call_dense(code, "product", [*(f"ptr {p}" for p in (right, left, result)), *(f"i64 {size}" for size in strides)])
 
 
 def cofactors_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
