@@ -19,12 +19,8 @@ from .instruction import Operand, Tree, UserFunction
 P = ParamSpec("P")
 R = TypeVar("R")
 
-class Constant:
-    """Marks an argument as run-time data: an input of the tape that is never differentiated and never baked in.
-
-    Args:
-        value: array or number; float64, float32, int64 or bool. Its values may change from call to call, its shape not.
-    """
+class Marker:
+    """Marks an argument, or a part of one."""
 
     __slots__ = ("value",)
 
@@ -32,7 +28,17 @@ class Constant:
         self.value = value
 
     def __repr__(self) -> str:
-        return f"td.Constant({self.value!r})"
+        return f"td.{type(self).__name__}({self.value!r})"
+
+
+class Constant(Marker):
+    """Marks an argument as run-time data: an input of the tape that is never differentiated and never baked in.
+
+    Args:
+        value: array or number; float64, float32, int64 or bool. Its values may change from call to call, its shape not.
+    """
+
+    __slots__ = ()
 
 
 class ArgumentsByName(tuple[Tree, ...]):
@@ -62,7 +68,7 @@ def called_by_name(f: UserFunction, args: Sequence[Tree], keywords: Sequence[str
     return f(*args[:count], **dict(zip(keywords, args[count:])))
 
 
-class Cache:
+class Cache(Marker):
     """Marks an argument as scratch: arrays that the function writes to before it reads them.
 
     The function is given new arrays of the same shapes and dtypes. The contents of the caller's arrays do not matter and do not change.
@@ -72,16 +78,10 @@ class Cache:
         value: an array, or a container of arrays, nested or not; it may also hold strings, None and the like.
     """
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Tree) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return f"td.Cache({self.value!r})"
+    __slots__ = ()
 
 
-class ConstantOrCache:
+class ConstantOrCache(Marker):
     """Marks an argument that holds data and scratch: elements that are only read are as in td.Constant, written ones as in td.Cache.
 
     The caller's arrays do not change. Reading an element and overwriting it later is an error that names the line: the next call of
@@ -91,16 +91,10 @@ class ConstantOrCache:
         value: an array, or a container of arrays, nested or not.
     """
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Tree) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return f"td.ConstantOrCache({self.value!r})"
+    __slots__ = ()
 
 
-class Output:
+class Output(Marker):
     """Marks an argument that the function fills: its contents when the function returns are the result.
 
     The function returns None, or what it has filled. A tape's call returns the result as a new array; the caller's array gives shape
@@ -112,7 +106,7 @@ class Output:
         dtype: with a shape.
     """
 
-    __slots__ = ("value",)
+    __slots__ = ()
 
     def __init__(self, value: Operand, dtype: DTypeLike = float) -> None:
         extents = value if type(value) is tuple else (value,)
@@ -121,14 +115,11 @@ class Output:
         elif type(value) is list and not any(isinstance(part, (np.ndarray, list, tuple, dict)) for part in value):
             raise ArgumentMismatch("td.Output takes a shape, an array, or a container of arrays", got=repr(value)[:60],
                                    fix="a tuple for a shape: td.Output((2, 3))")  # fmt: skip
-        self.value = value
-
-    def __repr__(self) -> str:
-        return f"td.Output({self.value!r})"
+        super().__init__(value)
 
 
 # The marks of arguments, or of parts of one.
-Mark = type[Constant] | type[Cache] | type[ConstantOrCache] | type[Output]
+Mark = type[Marker]
 MARKS: frozenset[type] = frozenset((Constant, Cache, ConstantOrCache, Output))
 
 
@@ -166,7 +157,7 @@ def options_by_name(public: str, corrected: str) -> Callable[[Callable[P, R]], C
     return decorate
 
 
-def marked(mark: Mark, value: Tree) -> Constant | Cache | ConstantOrCache | Output:
+def marked(mark: Mark, value: Tree) -> Marker:
     """A part of a marked argument, with the mark."""
     if type(value) in MARKS:
         return value

@@ -17,21 +17,20 @@ FEW_PAIRS = 100
 
 # The caller's arrays: one, or one for each result. Checked, as it comes from the user.
 Out: TypeAlias = Operand
+# The same in a list; None for new arrays.
+Outs: TypeAlias = Sequence[Operand] | None
 
 
-def check_out(out: Out, types: Sequence[ValueType], several: bool) -> None:
-    """Raise unless `out` can receive arrays of these types.
+def check_out(arrays: Outs, types: Sequence[ValueType]) -> None:
+    """Raise unless the caller's arrays can receive results of these types.
 
     Raises:
         ArgumentMismatch, ShapeMismatch, DtypeMismatch: naming what was expected and given.
     """
-    if out is None:
+    if arrays is None:
         return
-    arrays = out if several else (out,)
-    if several and (not isinstance(out, (tuple, list)) or len(out) != len(types)):
-        raise ArgumentMismatch(
-            f"out must be a tuple of {len(types)} arrays", got=type(out).__name__, fix="pass one array per argnum"
-        )
+    if len(arrays) != len(types):
+        raise ArgumentMismatch(f"out must be a tuple of {len(types)} arrays", got=f"{len(arrays)}", fix="pass one array per argnum")
     for array, type_ in zip(arrays, types):
         if not isinstance(array, np.ndarray):
             raise ArgumentMismatch("out must be a NumPy array", got=type(array).__name__, fix="np.empty(x.shape)")
@@ -46,7 +45,7 @@ def check_out(out: Out, types: Sequence[ValueType], several: bool) -> None:
         if not _is_apart(array):
             raise ArgumentMismatch("entries of out share memory, so one would overwrite another",
                                    got=f"shape {array.shape}, strides {array.strides}", fix="np.empty(x.shape)")  # fmt: skip
-    if several and share_memory(arrays):
+    if share_memory(arrays):
         raise ArgumentMismatch(
             "two of the arrays in out share memory, so one gradient would overwrite another", fix="pass separate arrays"
         )
@@ -88,14 +87,13 @@ def _is_apart(array: np.ndarray) -> bool:
     return True
 
 
-def deliver(gradients: Sequence[Operand], out: Out, several: bool) -> Operand:
-    """The gradients as fresh arrays, or copied into `out`."""
-    if out is None:
-        fresh = tuple(g if is_tracked(g) else _fresh(g) for g in gradients)
-        return fresh if several else fresh[0]
-    for array, value in zip(out if several else (out,), gradients):
+def deliver(results: Sequence[Operand], outs: Outs = None) -> Sequence[Operand]:
+    """The results as fresh arrays, or copied into the caller's."""
+    if outs is None:
+        return tuple([value if is_tracked(value) else _fresh(value) for value in results])
+    for array, value in zip(outs, results):
         array[...] = value
-    return out
+    return outs
 
 
 def _fresh(value: Operand) -> Operand:

@@ -204,7 +204,7 @@ class Tape:
         """The function's value by replaying the tape with NumPy. Raises GuardFailed off the recorded path."""
         inputs = as_inputs(self, by_names(self, args, named) if named or self.named_only else args)
         outputs = inline(self, inputs) if any(map(is_tracked, inputs)) else run(self, inputs)
-        return self.returned(deliver(outputs, None, True))
+        return self.returned(deliver(outputs))
 
 
 # The pickled fields besides the instructions.

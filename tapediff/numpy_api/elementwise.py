@@ -140,12 +140,3 @@ def isclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equa
 def allclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """np.allclose; returns a Python bool, as NumPy does, so it is a guard."""
     return bool(np.all(isclose(a, b, rtol, atol, equal_nan)))
-
-
-def array_equal(a1: Operand, a2: Operand, equal_nan: bool = False) -> bool:
-    if np.shape(a1) != np.shape(a2):
-        return False
-    same = a1 == a2
-    if equal_nan:
-        same = LOGICAL_OR(same, LOGICAL_AND(IS_NAN(a1), IS_NAN(a2)))
-    return bool(np.all(same))

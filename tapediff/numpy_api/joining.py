@@ -199,15 +199,3 @@ def hstack(tup: Operand, *, dtype: DTypeLike | None = None, casting: str = "same
 def column_stack(tup: Operand) -> Operand:
     parts = [as_value(part) for part in tup]
     return concatenate([np.reshape(p, (-1, 1)) if np.ndim(p) < 2 else p for p in parts], axis=1)
-
-
-def split(ary: Operand, indices_or_sections: Operand, axis: int = 0) -> Operand:
-    if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections:
-        raise ValueError("array split does not result in an equal division")
-    return array_split(ary, indices_or_sections, axis)
-
-
-def array_split(ary: Operand, indices_or_sections: Operand, axis: int = 0) -> Operand:
-    pieces = np.array_split(np.arange(ary.shape[axis]), indices_or_sections)
-    lead = (slice(None),) * normalize_axis_index(axis, ary.ndim)
-    return [ary[lead + (slice(int(p[0]), int(p[-1]) + 1) if len(p) else slice(0, 0),)] for p in pieces]

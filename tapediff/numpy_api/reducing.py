@@ -22,7 +22,6 @@ from ..ops.arrays.shape import broadcast, reshape
 from ..ops.elementwise.arithmetic import ADD, CONVERT, MAXIMUM, MINIMUM, MULTIPLY, ROOT
 from ..ops.elementwise.comparison import SELECT
 from .elementwise import as_mask
-from .joining import as_value
 from .kinds import Axis, as_floats
 from .shaping import copy
 
@@ -287,34 +286,3 @@ def _arg(op: Op) -> Callable[..., Operand]:
 
 argmax = _arg(ARGMAX)
 argmin = _arg(ARGMIN)
-
-
-def average(a: Operand, axis: Axis = None, weights: Operand = None, returned: bool = False, *, keepdims: bool = False) -> Operand:
-    a = as_value(a)
-    axes = axes_of(axis, np.ndim(a))
-    if weights is None:
-        result: Operand = mean(a, axes, None, keepdims)
-        scale: Operand = float(_count(np.shape(a), axes))
-    else:
-        weights = _weights_along(a, axis, weights)
-        scale = np.sum(weights, axis=axes, keepdims=keepdims)
-        # A guard if the weights are tracked, as NumPy raises depending on their sum.
-        if np.any(scale == 0.0):
-            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-        result = np.sum(as_floats(a * weights), axis=axes, keepdims=keepdims) / scale
-    return (result, np.broadcast_to(scale, np.shape(result))) if returned else result
-
-
-def _weights_along(a: Operand, axis: Axis, weights: Operand) -> Operand:
-    """Broadcast the weights of the averaged axes to the shape of the array."""
-    weights = as_value(weights)
-    if weights.shape == np.shape(a):
-        return weights
-    if axis is None:
-        raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    places = [operator.index(k) % np.ndim(a) for k in (axis if isinstance(axis, tuple) else (axis,))]
-    if weights.shape != tuple(np.shape(a)[k] for k in places):
-        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
-    weights = np.transpose(weights, np.argsort(places))
-    laid_out = np.reshape(weights, tuple(extent if k in places else 1 for k, extent in enumerate(np.shape(a))))
-    return np.broadcast_to(laid_out, np.shape(a))

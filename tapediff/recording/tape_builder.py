@@ -80,16 +80,6 @@ class TapeBuilder:
         instructions.append(_new_tuple(Instruction, (op, ids, params, type_, site)))
         return len(instructions) - 1
 
-    def append_below(self, op: Op, ids: tuple[int, ...], type_: ValueType, frame: FrameType) -> int:
-        """Like append, but try `frame` first as the user's line, which it mostly is; else search further out."""
-        site = self.site
-        if site is None:
-            site = self._code_sites.get(frame.f_lasti) if frame.f_code is self._code else None
-            if site is None:
-                site = self.site_of(frame)
-        self.instructions.append(_new_tuple(Instruction, (op, ids, (), type_, site)))
-        return len(self.instructions) - 1
-
     def append_like(self, number: int, op: Op, ids: tuple[int, ...], type_: ValueType) -> int:
         """Like append, at the line of another instruction."""
         columns = self.instructions

@@ -96,9 +96,9 @@ def _name_of(argnums: object) -> object:
     """The key of a kernel by names; None for operators that hold more than numbers."""
     if argnums is None:
         return "value"
-    if isinstance(argnums, tuple):
+    if type(argnums) is tuple:
         return argnums
-    make, *rest = (getattr(argnums, name) for name in ("make", "wrt", "keep", "count", "vectors", "mode", "has_aux", "parts"))
+    make, *rest = (getattr(argnums, name) for name in ("make", "wrt", "keep", "batch", "vectors", "mode", "has_aux", "parts"))
     is_found = isinstance(make, FunctionType) and getattr(sys.modules.get(make.__module__), make.__qualname__, None) is make
     return (make.__module__, make.__qualname__, *rest) if is_found and not rest[-1] else None
 

@@ -16,11 +16,10 @@ from ..compiler.runtime.status import PENDING
 from ..errors import GuardFailed, hide_frames
 from ..functions.callees.callee import with_dear_sides
 from ..functions.captured.environment_check import EnvironmentCheck, stale_error
-from ..ir.arguments import chosen_arguments
 from ..ir.inputs import as_inputs
 from ..ir.instruction import FLOAT_SCALAR, Operand, Tree, is_tracked
 from ..ir.interpreter import GuardFailure, inline
-from ..ir.outputs import Out, check_out
+from ..ir.outputs import Outs, check_out
 from ..ir.pytree import ARRAY
 from ..ir.tape import Tape
 from ..recording.arguments.bind_call import positional
@@ -36,17 +35,8 @@ from .backends import (
     threads_of,
 )
 from .evaluate.call_code import GuardValue, raise_pending
-from .evaluate.chosen import chosen_of_tape, inputs_of
-from .evaluate.direct_calls import (
-    GRADIENT,
-    VALUE_AND_GRADIENT,
-    DirectCalls,
-    DirectKernel,
-    directly,
-    form_of,
-    known_gradient,
-    leaf_forms,
-)
+from .evaluate.chosen import inputs_of
+from .evaluate.direct_calls import DirectCalls, DirectKernel, directly, form_of, leaf_forms
 from .evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from .evaluate.fast_path import FIRST, unknown_yet
 from .evaluate.function_types import Result
@@ -55,7 +45,7 @@ from .evaluate.request import Given, Request
 from .evaluate.run_kernel import run_kernel
 from .native.native_calls import NativeCalls
 from .operators.gradients import value_and_aux
-from .tapes.gradient_tape import gradient_tape, is_cheaper_alone, joint_tape
+from .tapes.gradient_tape import gradient_tape, is_cheaper_alone
 from .tapes.long_tapes import is_long, long_program
 from .tapes.memory_budget import bytes_of, fitted
 from .tapes.operator_tapes import Numbers, Operator
@@ -260,35 +250,6 @@ class CompiledTape(NativeCalls, Generic[Result]):
         scalar = not tape.returns_tuple and tape.output_types[0].shape == () and tape.output_types[0].is_float
         return (0,) if scalar and 0 in tape.active_inputs else None
 
-    def full_gradient(self, asked: Request, out: Out, keep: bool, guarded: GuardValue | None = None) -> Tree:
-        """See FastPath."""
-        args, argnums = asked.args, asked.argnums
-        numbers, several = chosen_arguments(argnums, len(args), self.tape.name) if args else ((0,), False)
-        inputs = as_inputs(self.tape, args)
-        chosen = chosen_of_tape(self.tape, numbers, several)
-        if chosen.trees is not None:
-            numbers, several = inputs_of(self.tape, numbers), True
-        if any(map(is_tracked, inputs)):
-            outputs = inline(joint_tape(self.tape.without_aux(), numbers, keep), inputs)
-            gradient = chosen.nested(outputs[keep:])
-            return (outputs[0], gradient) if keep else gradient
-        is_alone = not keep and not self._is_long(numbers) and is_cheaper_alone(self.tape.without_aux(), numbers)
-        if not is_alone:
-            self.kernel(numbers)
-        into: Out = out if out is None or chosen.trees is None else chosen.flat(out, "out")
-        check_out(into, [self.tape.input_types[k] for k in numbers], several)
-        outs = None if into is None else (list(into) if several else [into])
-        key = Operator(joint_tape, numbers) if is_alone else numbers
-        outputs = self.run_unguarded(key, inputs, outs)
-        value, gradients = (None, outputs) if is_alone else (outputs[0], outputs[1:])
-        if numbers == (0,) and not keep and (not is_alone or self._is_plain(key)):
-            self._fast_gradient = self._checked(self.kernel(key).call) if is_alone else self._fast
-        found = out if out is not None else chosen.nested([np.asarray(g)[()] if np.shape(g) == () else g for g in gradients])
-        kernel = lambda: self._direct_kernel(key, args)  # noqa: E731 -- its name is its use
-        known = known_gradient(chosen, value, found, out, keep=not is_alone)
-        self.direct_calls.remember(GRADIENT if is_alone else VALUE_AND_GRADIENT, asked.given, kernel, *known)
-        return (value, found) if keep else found
-
     def _direct_kernel(self, key: Key, args: Sequence[Tree]) -> DirectKernel:
         """The kernel for direct calls of this form."""
         kernel, types = self.kernel(key), iter(self.tape.input_types)
@@ -306,25 +267,39 @@ class CompiledTape(NativeCalls, Generic[Result]):
         return is_exact and self.tape.arguments is None and not self.tape.named_only
 
     def operate(
-        self, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand], out: Out,
-        several: bool,
+        self, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand], outs: Outs,
+        guarded: GuardValue | None = None,
     ) -> Evaluation:
         """See evaluation.evaluate."""
         self.refresh()
-        argnums = inputs_of(self.tape, argnums)
-        inputs, operator = as_inputs(self.tape, args), build(argnums)
-        tape = operator.function(self.tape)
-        derived = operator.tape(tape)
-        check_last(out, derived, several)
-        given = [*inputs, *fitting(derived, len(inputs), vectors, self.tape.name)]
-        if any(map(is_tracked, given)):
-            return Evaluation(inline(derived, given), tape, operator.wrt, replayed(self.tape))
-        outputs = self.run_unguarded(operator, given, out if several or out is None else [out])
+        inputs, operator = as_inputs(self.tape, args), build(inputs_of(self.tape, argnums))
+        tape, key = operator.function(self.tape), operator
+        is_tracked_call = any(map(is_tracked, (*inputs, *vectors)))
+        if operator.is_gradient and not is_tracked_call:
+            key = self._gradient_key(operator)
+            self.kernel(key)
+            check_out(outs, [self.tape.input_types[k] for k in operator.wrt])
+            given = inputs
+        else:
+            derived = operator.tape(tape)
+            check_last(outs, derived)
+            given = [*inputs, *fitting(derived, len(inputs), vectors, self.tape.name)]
+            if is_tracked_call:
+                return Evaluation(inline(derived, given), tape, operator.wrt, replayed(self.tape))
+        outputs = self.run_unguarded(key, given, outs)
+        if operator.is_gradient and operator.wrt == (0,) and not operator.keep and (key == (0,) or self._is_plain(key)):
+            self._fast_gradient = self._fast if key == (0,) else self._checked(self.kernel(key).call)
         found = Evaluation(outputs, tape, operator.wrt, self.run_unguarded, self.kernel)
-        found.kernel = lambda _: self._direct_kernel(operator, args)
+        found.kernel = lambda _: self._direct_kernel(key, args)
         return found
 
-    def run_operator(self, key: Key, inputs: Sequence[Operand], outs: Out = None) -> list[Operand] | GuardFailure:
+    def _gradient_key(self, operator: Operator) -> Key:
+        """The key of the kernel for a gradient: that of value and gradient, unless the gradient alone takes much less."""
+        wrt = operator.wrt
+        is_shared = operator.keep or self._is_long(wrt) or not is_cheaper_alone(self.tape.without_aux(), wrt)
+        return wrt if is_shared else operator
+
+    def run_operator(self, key: Key, inputs: Sequence[Operand], outs: Outs = None) -> list[Operand] | GuardFailure:
         """Run a kernel on inputs of exactly the recorded types, of any layout.
 
         Args:
@@ -335,7 +310,7 @@ class CompiledTape(NativeCalls, Generic[Result]):
         """
         return run_kernel(self.kernel(key), inputs, outs)
 
-    def run_unguarded(self, key: Key, inputs: Sequence[Operand], outs: Out = None) -> list[Operand]:
+    def run_unguarded(self, key: Key, inputs: Sequence[Operand], outs: Outs = None) -> list[Operand]:
         """Like `run_operator`, where the path is known to hold or GuardFailed is raised; recorded if an input is tracked."""
         if isinstance(key, Operator) and any(map(is_tracked, inputs)):
             return inline(key.tape(self.tape), inputs)

@@ -10,22 +10,19 @@ from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import PENDING
 from ..errors import ArgumentMismatch, hide_frames
 from ..functions.captured.environment_check import EnvironmentCheck
-from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, UserFunction, ValueType, is_tracked
-from ..ir.interpreter import inline, run
-from ..ir.outputs import Out, as_number, check_out, deliver
+from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, UserFunction, ValueType
+from ..ir.outputs import Outs, as_number, check_out, deliver
 from ..ir.serialize import State
 from ..ir.tape import Tape
-from ..recording.arguments.bind_call import BoundCall, bind_call, positional
+from ..recording.arguments.bind_call import bind_call, positional
 from ..recording.arguments.static import Static
 from ..recording.recorder import current_recorder
 from .backends import NATIVE
+from .compiled_tape import Key
 from .evaluate.call_code import GuardValue, raise_pending
-from .evaluate.chosen import choose
 from .evaluate.direct_calls import (
-    VALUE_AND_GRADIENT,
     DirectCalls,
     directly,
-    known_gradient,
 )
 from .evaluate.evaluation import Evaluation, evaluate
 from .evaluate.fast_path import FIRST, unknown_yet
@@ -46,7 +43,6 @@ from .guarded.tape_cache import TapeCache
 from .guarded.variant import Variant
 from .guarded_reports import GuardedReports
 from .operators.gradients import value_and_aux
-from .tapes.gradient_tape import gradient_tape
 from .tapes.operator_tapes import Numbers, Operator
 
 Argnums = int | Sequence[int]
@@ -258,24 +254,47 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         return found.remember("value", Request(args, (), given), known)
 
     def operate(
-        self, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand], out: Out,
-        several: bool,
+        self, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand], outs: Outs,
+        guarded: GuardValue | None = None,
     ) -> Evaluation:
         """See evaluation.evaluate."""
         self.refresh()
         if is_recorded((*args, *vectors)):
-            return evaluate(self.f, args, argnums, build, vectors, out, several, self._function.has_aux)
-        call = self._function.call(args, argnums, with_sizes_as_data=self._policy.merge)
-        if call.differentiates_sizes:
+            return evaluate(self.f, args, argnums, build, vectors, outs, self._function.has_aux)
+        guard_value = () if guarded is None else (guarded.value,)
+        call = self._function.call(args, argnums, guard_value, with_sizes_as_data=self._policy.merge)
+        operator = build(call.bound.argnums)
+        is_gradient = operator.is_gradient
+        if is_gradient:
+            inputs = (call.bound.plain or call.bound).inputs
+            check_out(outs, [ValueType(inputs[k].shape, inputs[k].dtype) for k in operator.wrt])
+        elif call.differentiates_sizes:
             call = self._function.again(call)
-        attempts = lambda call: self._dispatch.attempt(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
+
+        def key_of(call: KeyedCall) -> Key:
+            operator = build(call.bound.argnums)
+            return operator.wrt if is_gradient else operator
+
+        def attempts(call: KeyedCall) -> Attempt:
+            return self._dispatch.attempt(call, key_of(call), vectors, None if is_gradient and call.extents is not None else outs)
+
         try:
             call, variant, found = self._dispatch.answer(call, attempts)
         except ShapeNeeded:
             call, variant, found = self._dispatch.answer(self._function.again(call), attempts)
-        if found.kernel_of is not None and self.guard is None:
-            found.kernel = lambda alone: self._direct.kernel(call, variant, build(call.bound.argnums), alone=alone)
+        if is_gradient:
+            self._finish_gradient(call, variant, found, outs)
+        if found.kernel_of is not None and (is_gradient or self.guard is None):
+            found.kernel = lambda alone: self._direct.kernel(call, variant, key_of(call), alone=alone)
         return found
+
+    def _finish_gradient(self, call: KeyedCall, variant: Variant, found: Evaluation, outs: Outs) -> None:
+        """Cut gradients to the sizes of a call, and let the next calls of this kind take the fast path."""
+        if call.bound.plain is not None:
+            shapes = [call.bound.plain.inputs[k].shape for k in found.wrt]
+            found.outputs[1:] = deliver(list(map(cut, found.outputs[1:], shapes)), outs)
+        if found.wrt == (0,) and (variant.is_direct or call.extents is not None) and self._direct.answers(variant):
+            self._use_fast_path(call, variant)
 
     def is_of_sizes(self, args: Sequence[Tree]) -> bool:
         """True if the value and gradient at `args` come from a tape for many sizes."""
@@ -289,46 +308,8 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         self.refresh()
         if is_recorded(args):
             return record_nested(bind_call(self.f, args, (), has_aux=self._function.has_aux))
-        replays = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, decided)  # noqa: E731
-        call, variant, _ = self._dispatch.answer(self._function.call(args, ()), replays)
-        if self._function.settles(variant.tape):
-            call, variant, _ = self._dispatch.answer(self._function.again(call), replays)
+        call, variant, _ = self._replayed(self._function.call(args, ()))
         return variant.program.tape, [*call.bound.inputs, *variant.constants]
-
-    def full_gradient(self, asked: Request, out: Out, keep: bool, guarded: GuardValue | None = None) -> Tree:
-        """See FastPath. On another tape, or a new one."""
-        args = asked.args
-        chosen = choose(self, args, asked.argnums)
-        several = not chosen.is_plain
-        into = out if out is None or chosen.trees is None else chosen.flat(out, "out")
-        if is_recorded(args):
-            value, found = self._inlined(bind_call(self.f, args, chosen.numbers, has_aux=self._function.has_aux), into, several)
-            found = found if chosen.trees is None else chosen.nested(found) if out is None else out
-            return (value, found) if keep else found
-        guard_value = () if guarded is None else (guarded.value,)
-        call = self._function.call(args, chosen.numbers, guard_value, with_sizes_as_data=self._policy.merge)
-        inputs, numbers = (call.bound.plain or call.bound).inputs, call.bound.argnums
-        check_out(into, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
-        outs = None if into is None else (list(into) if several else [into])
-        call, variant, (value, gradients) = self._gradients(call, outs)
-        if numbers == (0,) and (variant.is_direct or call.extents is not None) and self._direct.answers(variant):
-            self._use_fast_path(call, variant)
-        found = out if out is not None else chosen.nested([g[()] if g.shape == () else g for g in gradients])
-        kernel = lambda: self._direct.kernel(call, variant, numbers)  # noqa: E731 -- its name is its use
-        self.direct_calls.remember(VALUE_AND_GRADIENT, asked.given, kernel, *known_gradient(chosen, value, found, out))
-        return (value, found) if keep else found
-
-    def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Tree]:
-        def attempts(call: KeyedCall) -> Attempt:
-            return self._dispatch.attempt(call, call.bound.argnums, (), outs if call.extents is None else None)
-
-        call, variant, found = self._dispatch.answer(call, attempts)
-        value = found.delivered(found.outputs[:1], several=False)
-        gradients = found.delivered(found.outputs[1:], outs if call.extents is None else None)
-        if call.bound.plain is not None:
-            shapes = [call.bound.plain.inputs[k].shape for k in call.bound.argnums]
-            gradients = deliver(list(map(cut, gradients, shapes)), outs, True)
-        return call, variant, (value, gradients)
 
     def _use_fast_path(self, call: KeyedCall, variant: Variant) -> None:
         """Make the next call of this kind take the fast path."""
@@ -349,14 +330,6 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         is_number = tape.output_types == (FLOAT_SCALAR,) and not tape.returns_tuple
         if is_number and variant.is_direct and call.extents is None and self._direct.answers(variant):
             self._fast_value = self._direct.fast_call(call, variant, None)
-
-    def _inlined(self, call: BoundCall, out: Out, several: bool) -> tuple[Tree, Tree]:
-        """Inside a recording: record the gradient's operations. f may use recorded values, so nothing is kept."""
-        tape, inputs = record_nested(call)
-        joint = gradient_tape(tape, call.argnums)
-        tracked = any(is_tracked(value) for value in inputs)
-        value, *gradients = inline(joint, inputs) if tracked else run(joint, inputs)
-        return value if tracked else float(value), deliver(gradients, out, several)
 
     # Copies, in this process and in others; hashes
 

@@ -301,7 +301,7 @@ def test_argnums_chooses_arguments(target):
     assert td.gradient(run, x, y, z, argnums=(1, 2), out=out) is out
     assert np.array_equal(out[0], gradients[1])
     assert out[1] == 13.0
-    with pytest.raises(td.ArgumentMismatch, match="out must be a tuple of 2 arrays"):
+    with pytest.raises(td.ArgumentMismatch, match="out must be a tuple with an entry for each of 2 arguments"):
         td.gradient(run, x, y, z, argnums=(1, 2), out=np.empty(2))
 
 

@@ -635,3 +635,29 @@ def test_kernels_that_let_other_threads_run_hold_on_to_constants():
     finally:
         stop.set()
         thread.join()
+
+
+@EVERY_TARGET
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "uint32"])
+def test_data_of_narrow_integers_is_widened_directly(kind, dtype):
+    """Integers of fewer than 64 bits take no full path, at any values and layout; those of 64 bits without a sign do."""
+    x, data = np.linspace(0.1, 1.0, 4), np.arange(4)
+
+    def weighted(x, n):
+        return np.sum(x * x * n)
+
+    target = kind(weighted, x, td.Constant(data))
+    for made in (data, data[::-1] + 100):
+        given = td.Constant(made.astype(dtype))
+        expected = [np.sum(x * x * made), 2.0 * x * made]
+        for _ in range(2):
+            value, gradient = td.value_and_gradient(target, x, given)
+        with no_full_path():
+            value, gradient = td.value_and_gradient(target, x, given)
+            strided = td.value_and_gradient(target, x, td.Constant(np.repeat(made.astype(dtype), 2)[::2]))[1]
+        # A sum of four numbers.
+        np.testing.assert_allclose(value, expected[0], rtol=1e-15)
+        assert np.array_equal(gradient, expected[1])
+        assert np.array_equal(strided, expected[1])
+    with pytest.raises(td.DtypeMismatch):
+        td.value_and_gradient(target, x, td.Constant(np.full(4, 2**63, np.uint64)))

@@ -11,7 +11,7 @@ A handler is made from the same expression as straight-line code, without any fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -164,17 +164,25 @@ class HandlerWriter:
         if not isinstance(handler, Handler):
             handler.write(self)
             return
+        self.begin()
+        self.operands_after_header()
+        if isinstance(handler, Operation):
+            step = LANES if is_vectorised(handler) else UNROLLED
+            self.loop(step, lambda done: self._operations(handler, done, step))
+        self.loop(1, lambda done: self._operations(handler, done, 1))
+        self.end(handler.arity, handler.makes_values)
+
+    def begin(self) -> None:
+        """Load the count of a run."""
+        code = self.code
         code.line("%done_slot = alloca i64")
         code.line("store i64 0, ptr %done_slot")
         code.line("%count_at = getelementptr i8, ptr %run, i64 8")
         code.line("%count_word = load i32, ptr %count_at, align 4")
         code.line("%count = zext i32 %count_word to i64")
-        code.line(f"%operands = getelementptr i8, ptr %run, i64 {HEADER_BYTES}")
-        if isinstance(handler, Operation):
-            step = LANES if is_vectorised(handler) else UNROLLED
-            self.loop(step, lambda done: self._operations(handler, done, step))
-        self.loop(1, lambda done: self._operations(handler, done, 1))
-        self._go_on(handler)
+
+    def operands_after_header(self) -> None:
+        self.code.line(f"%operands = getelementptr i8, ptr %run, i64 {HEADER_BYTES}")
 
     def loop(self, step: int, operations: Callable[[str], None]) -> None:
         """A loop over the operations, `step` at a time, while at least `step` are left."""
@@ -192,30 +200,36 @@ class HandlerWriter:
         code.line(f"br label %{head}")
         code.start(end)
 
-    def _go_on(self, handler: Handler) -> None:
+    def end(self, arity: int, makes_values: bool) -> None:
+        """Go on after the operands of a run, and after the values that it has made."""
+        made = self.code.emit("getelementptr i64, ptr %made, i64 %count") if makes_values else "%made"
+        words = self.code.emit(f"mul nuw nsw i64 %count, {arity}")
+        self.go_on(self.code.emit(f"getelementptr i32, ptr %operands, i64 {words}"), made)
+
+    def after(self, words: int, made: str = "%made") -> None:
+        """Go on after a run of this many words."""
+        self.go_on(self.code.emit(f"getelementptr i32, ptr %run, i64 {words}"), made)
+
+    def go_on(self, following: str, made: str) -> None:
         """Jump to the handler of the next run."""
-        code = self.code
-        made = "%made"
-        if handler.makes_values:
-            made = code.emit("getelementptr i64, ptr %made, i64 %count")
-        words = code.emit(f"mul nuw nsw i64 %count, {handler.arity}")
-        following = code.emit(f"getelementptr i32, ptr %operands, i64 {words}")
-        target = code.emit(f"load ptr, ptr {following}, align 4")
-        result = code.emit(
-            f"musttail call i32 {target}(ptr {following}, ptr %slots, ptr {made}, ptr %bases, ptr %report)"
-        )
-        code.line(f"ret i32 {result}")
+        target = self.code.emit(f"load ptr, ptr {following}, align 4")
+        result = self.code.emit(f"musttail call i32 {target}(ptr {following}, ptr %slots, ptr {made}, ptr %bases, ptr %report)")
+        self.code.line(f"ret i32 {result}")
+
+    def operands_at(self, done: str, arity: int) -> str:
+        return self.code.emit(f"getelementptr i32, ptr %operands, i64 {self.code.emit(f'mul nuw nsw i64 {done}, {arity}')}")
+
+    def made_at(self, done: str) -> str:
+        return self.code.emit(f"getelementptr i64, ptr %made, i64 {done}")
 
     def _operations(self, handler: Handler, first: str, count: int) -> None:
-        start = self.code.emit(f"mul nuw nsw i64 {first}, {handler.arity}")
-        start = self.code.emit(f"getelementptr i32, ptr %operands, i64 {start}")
-        made = self.code.emit(f"getelementptr i64, ptr %made, i64 {first}")
+        start, made = self.operands_at(first, handler.arity), self.made_at(first)
         if isinstance(handler, Operation):
             self._compute(handler, start, made, count)
         elif isinstance(handler, Load):
             kind = handler.kind
             loaded = self.code.emit(f"load {MEMORY_TYPES[kind]}, ptr {self._address(handler, start)}")
-            self._put(made, 0, Value(self.code, self._from_memory(loaded, kind), kind, 1))
+            self.put(made, 0, Value(self.code, self._from_memory(loaded, kind), kind, 1))
         elif isinstance(handler, Store):
             self._store(handler, start)
         elif isinstance(handler, Check):
@@ -234,27 +248,9 @@ class HandlerWriter:
             for k in range(count)
         ]
         if count > 1 and is_vectorised(handler):
-            lanes = [self._together([group[j] for group in groups]) for j in range(arity)]
-            result = self._result(handler, lanes)
-            for k in range(count):
-                picked = self.code.emit(f"extractelement {TYPES[handler.kind, count]} {result.ref}, i64 {k}")
-                self._put(made, k, Value(self.code, picked, handler.kind, 1))
-            return
-        for k, result in enumerate([self._result(handler, group) for group in groups]):
-            self._put(made, k, result)
-
-    def _result(self, handler: Operation, operands: list[Value]) -> Value:
-        named = {f"r{k}": operand for k, operand in enumerate(operands)}
-        result = emit_expression(handler.expression, {**named, **dict(handler.parameters)})
-        assert result.kind == handler.kind, f"{handler.expression} makes {result.kind}, not {handler.kind}"
-        return result
-
-    def _together(self, values: list[Value]) -> Value:
-        kind, vector = values[0].kind, TYPES[values[0].kind, len(values)]
-        lanes = "poison"
-        for k, value in enumerate(values):
-            lanes = self.code.emit(f"insertelement {vector} {lanes}, {TYPES[kind, 1]} {value.ref}, i64 {k}")
-        return Value(self.code, lanes, kind, len(values))
+            groups = [list(map(together, zip(*groups)))]
+        for k, operands in enumerate(groups):
+            self.put(made, k, computed(handler.expression, dict(enumerate(operands)), handler.parameters, handler.kind))
 
     # Slots and memory
 
@@ -276,10 +272,13 @@ class HandlerWriter:
     def _from_memory(self, loaded: str, kind: str, type_: str = "i8") -> str:
         return self.code.emit(f"icmp ne {type_} {loaded}, 0") if kind == "i1" else loaded
 
-    def _put(self, made: str, k: int, value: Value) -> None:
+    def put(self, made: str, k: int, value: Value) -> None:
+        """Store a result of one or several lanes in consecutive slots, from the `k`-th on."""
         place = self.code.emit(f"getelementptr i64, ptr {made}, i64 {k}") if k else made
-        name = self.code.emit(f"zext i1 {value.ref} to i64") if value.kind == "i1" else value.ref
-        self.code.line(f"store {'double' if value.kind == 'f64' else 'i64'} {name}, ptr {place}")
+        kind, name = value.kind, value.ref
+        if kind == "i1":
+            name, kind = self.code.emit(f"zext {TYPES['i1', value.width]} {name} to {TYPES['i64', value.width]}"), "i64"
+        self.code.line(f"store {TYPES[kind, value.width]} {name}, ptr {place}, align 8")
 
     def _address(self, handler: Load | Store, start: str) -> str:
         element = MEMORY_TYPES[handler.kind]
@@ -321,6 +320,21 @@ class HandlerWriter:
         status = code.emit(f"trunc i64 {self.word(start, 2)} to i32")
         code.line(f"ret i32 {code.emit(f'add i32 {status}, 1')}")
         code.start(onward)
+
+
+def computed(expression: str, operands: Mapping[int, Value], parameters: Parameters, kind: str) -> Value:
+    """The value of an expression of r0, r1, ..."""
+    result = emit_expression(expression, {**{f"r{k}": operand for k, operand in operands.items()}, **dict(parameters)})
+    assert result.kind == kind, f"{expression} makes {result.kind}, not {kind}"
+    return result
+
+
+def together(values: Sequence[Value]) -> Value:
+    """Join scalars to one vector value."""
+    code, kind, lanes = values[0].code, values[0].kind, "poison"
+    for k, value in enumerate(values):
+        lanes = code.emit(f"insertelement {TYPES[kind, len(values)]} {lanes}, {TYPES[kind, 1]} {value.ref}, i64 {k}")
+    return Value(code, lanes, kind, len(values))
 
 
 def is_vectorised(handler: Operation) -> bool:

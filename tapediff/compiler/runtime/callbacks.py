@@ -44,11 +44,6 @@ def take_pending() -> BaseException | None:
     return toolchain.pending.pop(threading.get_ident(), None)
 
 
-def keep_pending(raised: BaseException) -> None:
-    """Make an exception pending for this thread, until native code returns."""
-    toolchain.pending[threading.get_ident()] = raised
-
-
 def raise_pending() -> NoReturn:
     """Raise the pending exception."""
     raised = take_pending()

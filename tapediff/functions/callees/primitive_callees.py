@@ -11,7 +11,7 @@ from ...compiler.runtime.status import WRONG_RESULT
 from ...errors import InvalidRule, UnsupportedFunction
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType
 from ...ir.interpreter import GuardFailure
-from ...ir.pytree import TreeDef, describe_treedef, flatten, has_only_tuples, packed, paths, unflatten
+from ...ir.pytree import TreeDef, count_leaves, describe_treedef, flatten, has_only_tuples, packed, paths, unflatten
 from ...ops.control.calls import CALL, GET
 from .callee import Callee
 
@@ -60,11 +60,6 @@ class PythonCallee(Callee):
         return 0
 
     def may_compile(self, number: int) -> bool:
-        return True
-
-    @property
-    def knows_results(self) -> bool:
-        """True if the structure of the results is known, so that the function can be compiled."""
         return True
 
     def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
@@ -168,10 +163,6 @@ class BackwardCallee(PythonCallee):
     def __reduce__(self) -> tuple[object, ...]:
         return _rule_of, (self.forward,)
 
-    @property
-    def knows_results(self) -> bool:
-        return self.returned is not None
-
     def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         if self.returned is None:
             self.answer(None, inputs)
@@ -206,7 +197,7 @@ class BackwardCallee(PythonCallee):
         for position, argument in enumerate(self.forward.treedef.parts):
             place = f"[{position}]" if self.is_tuple else ""
             given = self.returned.parts[position] if self.is_tuple else self.returned
-            expected = [next(types) for _ in range(_count(argument))]
+            expected = [next(types) for _ in range(count_leaves(argument))]
             found = [f"{place}{path}" for path in paths(given)] or [None] * len(expected)
             result += [path for path, type_ in zip(found, expected) if type_.is_float]
         return result
@@ -228,7 +219,7 @@ class BackwardCallee(PythonCallee):
         types = iter(forward.in_types)
         result: list[np.ndarray] = []
         for position, (value, treedef) in enumerate(zip(returned, arguments)):
-            expected = [next(types) for _ in range(_count(treedef))]
+            expected = [next(types) for _ in range(count_leaves(treedef))]
             result += self._argument(position, value, treedef, expected)
         return result
 
@@ -273,10 +264,6 @@ def _require_tuples(name: str, treedef: TreeDef) -> None:
             f"{name} is compiled, and takes or returns something else than arrays in tuples", got=describe_treedef(treedef),
             fix="use tuples, or leave compiled=True out",
         )  # fmt: skip
-
-
-def _count(treedef: TreeDef) -> int:
-    return 1 if treedef.kind is None else sum(map(_count, treedef.parts))
 
 
 def outputs_and_saved(name: str, result: Tree) -> tuple[Tree, Tree]:

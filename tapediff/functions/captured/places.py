@@ -45,9 +45,6 @@ class Place:
 
     __slots__ = ("label", "owner")
 
-    # True if an equal number or array may replace the value without a change.
-    is_binding = False
-
     def __init__(self, owner: PythonValue, label: str = "") -> None:
         self.owner, self.label = owner, label
 
@@ -69,8 +66,6 @@ class Binding(Place):
     """A place that holds a reference to one object."""
 
     __slots__ = ("expected",)
-
-    is_binding = True
 
     def __init__(self, owner: PythonValue, expected: object) -> None:
         super().__init__(owner)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ...base.source_location import user_site
 from ...errors import UnsupportedFunction
-from ...ir.instruction import FLOAT64, Operand, Recorded, is_tracked
+from ...ir.instruction import FLOAT64, Operand, is_tracked
 from ...ir.pytree import Pair, is_complex, put_together, taken_apart
 from ...ops.arrays.shape import BROADCAST
 from ...ops.elementwise.arithmetic import CONVERT
@@ -26,15 +24,6 @@ def holds_complex(value: Operand) -> bool:
 
 
 _MAY_BE_COMPLEX = (Pair, complex, np.complexfloating, np.ndarray, list, tuple)
-
-
-def holds_pair(value: Operand) -> bool:
-    """True if a value that may be complex holds a tracked one."""
-    if type(value) in (list, tuple):
-        return any(map(holds_pair, value))
-    return isinstance(value, Recorded) or issubclass(type(value), Pair) or (
-        type(value) is np.ndarray and value.dtype == object and any(map(holds_pair, value.flat))
-    )
 
 
 def refused(name: str, fix: str, got: str = "") -> UnsupportedFunction:
@@ -111,11 +100,6 @@ def _of_shape(part: Operand, shape: tuple[int, ...], recorder: Operand) -> Opera
     elif part.dtype is not FLOAT64:
         part = _as_float64(part)
     return part if part.shape == shape else BROADCAST(part, shape=shape)
-
-
-def partwise(function: Callable[..., Operand], *values: Operand) -> Operand:
-    """Apply a function that is linear over the real numbers to the real and to the imaginary parts."""
-    return joined(*(function(*v) for v in zip(*map(both, values))))
 
 
 def joined(re: Operand, im: Operand) -> Operand:

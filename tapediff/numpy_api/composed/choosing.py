@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
@@ -205,29 +204,6 @@ def ravel_multi_index(multi_index: Sequence[Operand], dims: Shape, mode: str = "
     return total
 
 
-class UniqueAllResult(NamedTuple):
-    """As numpy.unique_all returns it."""
-
-    values: Operand
-    indices: Operand
-    inverse_indices: Operand
-    counts: Operand
-
-
-class UniqueCountsResult(NamedTuple):
-    """As numpy.unique_counts returns it."""
-
-    values: Operand
-    counts: Operand
-
-
-class UniqueInverseResult(NamedTuple):
-    """As numpy.unique_inverse returns it."""
-
-    values: Operand
-    inverse_indices: Operand
-
-
 def unique(
     ar: Operand, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
     *, equal_nan: bool = True, sorted: bool = True,
@@ -260,19 +236,3 @@ def _order_of_rows(rows: Operand) -> Operand:
     if rows.shape[1] == 1:
         return argsort(rows[:, 0])
     return np.lexsort(np.flip(np.transpose(rows), 0)) if rows.shape[1] else np.arange(len(rows))
-
-
-def unique_all(x: Operand) -> UniqueAllResult:
-    return UniqueAllResult(*unique(x, True, True, True, equal_nan=False))
-
-
-def unique_counts(x: Operand) -> UniqueCountsResult:
-    return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False))
-
-
-def unique_inverse(x: Operand) -> UniqueInverseResult:
-    return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False))
-
-
-def unique_values(x: Operand) -> Operand:
-    return unique(x, equal_nan=False)

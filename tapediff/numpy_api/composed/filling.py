@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -14,8 +13,8 @@ from ...ops.arrays.indexing import GATHER
 from ...ops.matrices.products import CORRELATE
 from ..creating import asarray, asfortranarray
 from ..joining import as_value
-from ..kinds import as_floats, common_floats
-from ..shaping import copy as new_copy, reshape
+from ..kinds import as_floats
+from ..shaping import copy as new_copy
 
 
 def meshgrid(*xi: Operand, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Operand, ...]:
@@ -28,34 +27,6 @@ def meshgrid(*xi: Operand, copy: bool = True, sparse: bool = False, indexing: st
     if not sparse:
         grids = list(np.broadcast_arrays(*grids))
     return tuple(new_copy(grid) if copy and is_tracked(grid) else grid for grid in grids)
-
-
-def logspace(
-    start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, base: Operand = 10.0, dtype: DTypeLike | None = None, axis: int = 0
-) -> Operand:
-    if np.ndim(base) > 0:
-        start, stop, base = np.broadcast_arrays(start, stop, base)
-        base = np.expand_dims(base, axis)
-    points = np.power(base, np.linspace(start, stop, num, endpoint, axis=axis))
-    return points if dtype is None else points.astype(dtype)
-
-
-def geomspace(
-    start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
-) -> Operand:
-    start, stop = (v if type(v) in (int, float) else as_value(v) for v in (start, stop))
-    start, stop = np.broadcast_arrays(*common_floats(start, stop))
-    if np.any((start == 0.0) | (stop == 0.0)):
-        raise ValueError("Geometric sequence cannot include zero")
-    sign = np.sign(start)
-    first, last = np.log10(start / sign), np.log10(stop / sign)
-    points = sign * np.moveaxis(logspace(first, last, num, endpoint), 0, 0)
-    if num > 0:
-        points[0] = start
-        if num > 1 and endpoint:
-            points[-1] = stop
-    points = np.moveaxis(points, 0, axis)
-    return points if dtype is None else points.astype(dtype)
 
 
 def sliding_window_view(
@@ -177,14 +148,6 @@ def require(a: Operand, dtype: DTypeLike | None = None, requirements: Operand = 
     return new_copy(value) if value._view is not None and "O" in wanted else value
 
 
-def resize(a: Operand, new_shape: Operand) -> Operand:
-    shape = (operator.index(new_shape),) if not np.iterable(new_shape) else tuple(map(operator.index, new_shape))
-    if any(extent < 0 for extent in shape):
-        raise ValueError("all elements of `new_shape` must be non-negative")
-    flat, size = np.ravel(a), int(np.prod(shape))
-    return reshape(flat[np.arange(size) % flat.shape[0]] if flat.shape[0] else np.zeros_like(a, shape=size), shape)
-
-
 def tensorsolve(a: Operand, b: Operand, axes: Operand = None) -> Operand:
     a, b = as_value(a), as_value(b)
     if axes is not None:
@@ -197,42 +160,3 @@ def tensorsolve(a: Operand, b: Operand, axes: Operand = None) -> Operand:
             "Input arrays must satisfy the requirement             prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
         )
     return np.reshape(np.linalg.solve(np.reshape(a, (b.size, -1)), np.ravel(b)), shape)
-
-
-def array_equiv(a1: Operand, a2: Operand) -> bool:
-    """A guard."""
-    try:
-        np.broadcast_shapes(np.shape(a1), np.shape(a2))
-    except ValueError:
-        return False
-    return bool(np.all(as_value(a1) == as_value(a2)))
-
-
-def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Operand, ...]:
-    if np.ndim(x) == 0:
-        raise ValueError("Input array must be at least 1-d.")
-    return tuple(np.moveaxis(x, axis, 0))
-
-
-def atleast(name: str, reshaped: Sequence[tuple[Operand, ...]]) -> Operand:
-    """np.atleast_1d and its relatives; `reshaped[n]` is the index that adds the missing axes to n axes."""
-
-    def call(*arys: Operand) -> Operand:
-        results = [v if np.ndim(v := as_value(a)) >= len(reshaped) else _indexed(v, reshaped[np.ndim(v)]) for a in arys]
-        return results[0] if len(results) == 1 else tuple(results)
-
-    call.__name__ = name
-    return call
-
-
-def _indexed(value: Operand, index: tuple[Operand, ...]) -> Operand:
-    shape = iter(np.shape(value))
-    return np.reshape(value, tuple(1 if entry is None else next(shape) for entry in index))
-
-
-_ALL = slice(None)
-atleast_1d = atleast("atleast_1d", [(None,)])
-atleast_2d = atleast("atleast_2d", [(None, None), (None, _ALL)])
-atleast_3d = atleast("atleast_3d", [(None, None, None), (None, _ALL, None), (_ALL, _ALL, None)])
-
-

@@ -90,10 +90,11 @@ class _Converter:
 
 
 class _Broadcast:
-    """np.broadcast, of which only the shape is used."""
+    """np.broadcast, of which only shape and dimensions are used."""
 
     def __init__(self, *arrays: Operand) -> None:
         self.shape = np.broadcast_shapes(*map(np.shape, arrays))
+        self.ndim = len(self.shape)
 
 
 def _real_eigvals(a: Operand) -> Operand:
@@ -191,14 +192,15 @@ def table(functions: Iterable[Callable[..., object]]) -> dict[Callable[..., obje
 
 
 FUNCTIONS = table((
-    np.angle, np.append, np.apply_over_axes, np.astype, np.block, np.corrcoef, np.cov,
-    np.cumulative_prod, np.cumulative_sum, np.delete, np.diag_indices_from, np.diagflat, np.digitize, np.dsplit, np.dstack, np.ediff1d,
-    np.extract, np.gradient, np.histogram2d, np.histogramdd, np.histogram_bin_edges, np.hsplit, np.insert,
-    np.intersect1d, np.iscomplex, np.isneginf, np.isposinf, np.isreal, np.ix_, np.matrix_transpose, np.nanargmax, np.nanargmin,
-    np.nancumprod, np.nancumsum, np.nanpercentile, np.nanquantile, np.percentile, np.poly, np.polyadd, np.polyder,
-    np.polydiv, np.polyfit, np.polyint, np.polysub, np.polyval, np.quantile, np.real_if_close, np.rollaxis, np.rot90,
-    np.select, np.setxor1d, np.split, np.trapezoid, np.trim_zeros, np.triu_indices_from,
-    np.tril_indices_from, np.union1d, np.unwrap, np.vander, np.vsplit,
+    np.angle, np.append, np.apply_over_axes, np.array_equal, np.array_equiv, np.array_split, np.astype, np.atleast_1d, np.atleast_2d,
+    np.atleast_3d, np.average, np.block, np.common_type, np.corrcoef, np.cov, np.cumulative_prod, np.cumulative_sum,
+    np.delete, np.diag_indices_from, np.diagflat, np.digitize, np.dsplit, np.dstack, np.ediff1d, np.extract, np.geomspace, np.gradient,
+    np.histogram2d, np.histogramdd, np.histogram_bin_edges,
+    np.hsplit, np.imag, np.insert, np.intersect1d, np.iscomplex, np.isneginf, np.isposinf, np.isreal, np.ix_, np.logspace,
+    np.matrix_transpose, np.nanargmax, np.nanargmin, np.nancumprod, np.nancumsum, np.nanpercentile, np.nanquantile, np.percentile, np.poly,
+    np.polyadd, np.polyder, np.polydiv, np.polyfit, np.polyint, np.polysub, np.polyval, np.quantile, np.real_if_close, np.resize,
+    np.rollaxis, np.rot90, np.select, np.setxor1d, np.split, np.trapezoid, np.trim_zeros, np.triu_indices_from, np.tril_indices_from,
+    np.union1d, np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.unstack, np.unwrap, np.vander, np.vsplit,
     np.linalg.cross, np.linalg.diagonal, np.linalg.matrix_norm, np.linalg.matrix_power,
     np.linalg.matrix_transpose, np.linalg.multi_dot, np.linalg.tensordot, np.linalg.tensorinv, np.linalg.vector_norm,
 ))  # fmt: skip

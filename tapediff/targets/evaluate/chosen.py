@@ -11,8 +11,9 @@ import numpy as np
 from ...errors import ArgumentMismatch
 from ...ir.arguments import chosen_arguments, unwrap
 from ...ir.containers import flatten_argument, flatten_as, is_container, only, part_names, positions_of
+from ...ir.inputs import as_inputs
 from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
-from ...ir.outputs import as_number
+from ...ir.outputs import Out, Outs, as_number
 from ...ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
 from ...ir.tape import Tape
 
@@ -80,6 +81,10 @@ class Chosen:
         """Nest results for each array as the caller gets them."""
         found = self.by_argument(arrays)
         return found if self.several else found[0]
+
+    def outs(self, out: Out) -> Outs:
+        """The arrays in the caller's `out`, one for each result."""
+        return None if out is None else self.flat(out, "out")
 
     def flat(self, trees: Tree, what: str) -> list[Operand]:
         """Flatten a container structured like the result: tangents, or the caller's arrays.
@@ -189,8 +194,10 @@ def _named_parts(chosen: Chosen, trees: tuple[TreeDef, ...], wrt: Operand) -> Ch
 
 
 def _choose(target: Target, args: Sequence[Tree], argnums: object) -> Chosen:
-    numbers, several = chosen_arguments(argnums, len(args), name_of(target))
     tape = tape_of(target)
+    if tape is not None and not args:
+        as_inputs(tape, args)  # says what a tape was recorded with
+    numbers, several = chosen_arguments(argnums, len(args), name_of(target))
     if tape is not None:
         return chosen_of_tape(tape, numbers, several)
     if not any(is_container(args[k]) for k in numbers):

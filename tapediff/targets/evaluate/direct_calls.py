@@ -32,7 +32,6 @@ from .fast_path import FIRST
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
-    from .chosen import Chosen
     from .request import Given
 
 # The verbs of gradients. A call of the second may serve the first, unless the first has its own kernel.
@@ -90,18 +89,6 @@ def joined(answers: Sequence[KernelAnswer]) -> KernelAnswer:
     """Join several results of a kernel as a tuple."""
     numbers = [number for answer in answers for number in answer.numbers]
     return KernelAnswer(tuple_of([a.tree for a in answers]), numbers, [leaf for answer in answers for leaf in answer.leaves])
-
-
-def known_gradient(
-    chosen: Chosen, value: Tree, found: Tree, out: Out, *, keep: bool = True
-) -> tuple[KernelAnswer, tuple[()], tuple[TreeDef, Tree] | None]:
-    """The result of a kernel of value and gradients, as DirectCalls.remember takes it; gradients alone without `keep`."""
-    if out is not None:
-        gradient, into = KernelAnswer(ARRAY, (GIVEN,), (out,)), (chosen.tree_like(out), out)
-    else:
-        leaves = chosen.flat(found, "the gradient")
-        gradient, into = KernelAnswer(chosen.tree, range(keep, keep + len(leaves)), leaves), None
-    return joined([KernelAnswer(ARRAY, (0,), (value,)), gradient]) if keep else gradient, (), into
 
 
 class DirectCalls:
@@ -320,6 +307,8 @@ def leaf_form(argument: Tree, type_: ValueType) -> TreeDef:
         NoForm: the full path has to convert or reject it.
     """
     kind, dtype = type(argument), type_.dtype
+    if kind is np.ndarray and dtype == np.int64 and _is_narrow(argument):
+        return TreeDef(None, as_wide)
     if isinstance(argument, (np.ndarray, np.generic)) and argument.dtype != dtype:
         raise NoForm
     if dtype == FLOAT32 and kind in (np.ndarray, np.float32):
@@ -373,6 +362,15 @@ def as_array(argument: Tree) -> Tree:
 
 def as_int64(argument: Tree) -> Tree:
     return np.array(argument) if type(argument) is int and abs(argument) < LARGEST_ARGUMENT else argument
+
+
+def as_wide(argument: Tree) -> Tree:
+    return argument.astype(np.int64) if type(argument) is np.ndarray and _is_narrow(argument) else argument
+
+
+def _is_narrow(array: np.ndarray) -> bool:
+    """True for integers of fewer than 64 bits."""
+    return array.dtype.kind in "iu" and array.dtype.itemsize < 8
 
 
 def as_float(argument: Tree) -> Tree:

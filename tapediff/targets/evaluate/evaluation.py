@@ -15,13 +15,14 @@ from ...ir.arguments import unwrap
 from ...ir.inputs import as_inputs
 from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.interpreter import inline, run
-from ...ir.outputs import Out, as_number, check_out, deliver
+from ...ir.outputs import Out, Outs, as_number, check_out, deliver
 from ...ir.pytree import ARRAY, TreeDef
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import bind_call
 from ...recording.recorder import current_recorder
+from ..tapes.gradient_tape import gradient_tape_in_use, joint_tape
 from ..tapes.operator_tapes import Numbers, Operator
-from .call_code import GIVEN
+from .call_code import GIVEN, GuardValue
 from .chosen import Chosen, inputs_of
 from .direct_calls import DirectCalls, DirectKernel, KernelAnswer, joined, tuple_of
 from .nested_recording import record_nested
@@ -65,14 +66,11 @@ class Evaluation:
             calls.remember(verb, asked.given, lambda: kernel(is_of_one_path), answer, vectors, out)
         return answer.result()
 
-    def delivered(self, results: Sequence[Operand], out: Out = None, several: bool = True) -> Tree:
+    def delivered(self, results: Sequence[Operand], outs: Outs = None) -> Sequence[Operand]:
         """Copy results into new arrays, or into the caller's."""
         if self.kernel_of is not None:
-            if out is not None:
-                return out
-            return tuple(results) if several else as_number(results[0])
-        found = deliver(results, out, several)
-        return found if several or out is not None else as_number(found)
+            return tuple(results) if outs is None else outs
+        return deliver(results, outs)
 
     def value(self) -> KernelAnswer:
         """The function's results, which are the first outputs."""
@@ -80,14 +78,17 @@ class Evaluation:
         values = self.delivered(self.outputs[: self.tape.value_count])
         return KernelAnswer(tree, range(len(values)), values if self.tape.returns_tuple else [as_number(values[0])])
 
-    def derivatives(self, chosen: Chosen, first: int, out: Out = None) -> KernelAnswer:
-        """Outputs from `first` on, one for each chosen array, written to `out` if given."""
-        count, several = len(self.wrt), not chosen.is_plain
-        into = out if out is None or not several else chosen.flat(out, "out")
-        found = self.delivered(self.outputs[first : first + count], into, several)
+    def derivatives(self, chosen: Chosen, first: int, out: Out = None, *, as_scalars: bool = False) -> KernelAnswer:
+        """Outputs from `first` on, one for each chosen array, written to `out` if given.
+
+        Args:
+            as_scalars: single numbers are NumPy scalars; else Python's.
+        """
+        count = len(self.wrt)
+        found = self.delivered(self.outputs[first : first + count], chosen.outs(out))
         if out is not None:
             return KernelAnswer(ARRAY, (GIVEN,), (out,))
-        return KernelAnswer(chosen.tree, range(first, first + count), chosen.plain(found) if several else [found])
+        return KernelAnswer(chosen.tree, range(first, first + count), scalars(found) if as_scalars else chosen.plain(found))
 
     def aux(self) -> KernelAnswer:
         """The function's aux."""
@@ -99,6 +100,11 @@ class Evaluation:
         """The results of an operator; `first` becomes (first, aux) if aux was asked for."""
         first = joined([first, self.aux()]) if has_aux else first
         return joined([first, *rest]) if rest else first
+
+
+def scalars(results: Sequence[Operand]) -> list[Operand]:
+    """Results with NumPy scalars in place of Python floats, which a kernel's first result is."""
+    return [np.float64(value) if type(value) is float else value for value in results]
 
 
 def results_tree(tape: Tape, count: int) -> TreeDef:
@@ -141,7 +147,7 @@ def traced(target: Target, args: Sequence[Tree], argnums: Numbers, has_aux: bool
 
 def evaluate(
     target: Target, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand] = (),
-    out: Out = None, several: bool = False, has_aux: bool = False,
+    outs: Outs = None, has_aux: bool = False, guarded: GuardValue | None = None,
 ) -> Evaluation:  # fmt: skip
     """Evaluate an operator of any target at a point.
 
@@ -149,26 +155,31 @@ def evaluate(
         argnums: the arguments to differentiate by, counted from the front.
         build: makes the operator from the positions of these arguments among a tape's inputs.
         vectors: the tangents or cotangents.
-        out: the caller's array for the last output or, if `several`, arrays for the last outputs; checked here.
+        outs: the caller's arrays for the last outputs; checked here.
         has_aux: a function returns (y, aux); other targets know this.
+        guarded: the value of a GuardedTape's guard if it was called already.
     """
     operate = getattr(target, "operate", None)
     if operate is not None:
-        return operate(args, argnums, build, vectors, out, several)
+        return operate(args, argnums, build, vectors, outs, guarded)
     tape, inputs, wrt = traced(target, args, argnums, has_aux)
     operator = build(wrt)
     tape = operator.function(tape)
-    derived = operator.tape(tape)
-    check_last(out, derived, several)
-    given = fitting(derived, len(tape.inputs), vectors, tape.name)
+    given: Sequence[Operand] = ()
+    if operator.is_gradient:
+        make = joint_tape if isinstance(target, Tape) else gradient_tape_in_use
+        derived = make(tape, operator.wrt, operator.keep)
+    else:
+        derived = operator.tape(tape)
+        given = fitting(derived, len(tape.inputs), vectors, tape.name)
+    check_last(outs, derived)
     return Evaluation(replay(derived, [*inputs, *given]), tape, operator.wrt, replayed(tape))
 
 
-def check_last(out: Out, derived: Tape, several: bool) -> None:
+def check_last(outs: Outs, derived: Tape) -> None:
     """Raise if the caller's arrays do not fit the last outputs of a tape."""
-    if out is not None:
-        count = len(out) if several else 1
-        check_out(out, derived.output_types[len(derived.outputs) - count :], several)
+    if outs is not None:
+        check_out(outs, derived.output_types[len(derived.outputs) - len(outs) :])
 
 
 def fitting(derived: Tape, first: int, vectors: Sequence[Operand], name: str) -> list[Operand]:

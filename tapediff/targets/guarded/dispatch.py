@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ...errors import NonScalarOutput
 from ...ir.instruction import Operand, Outcome, Tree
 from ...ir.interpreter import GuardFailure
-from ...ir.outputs import Out
+from ...ir.outputs import Outs
 from ...recording.arguments.int_arguments import IntNeeded
 from ...recording.arguments.size_arguments import SizeNeeded
 from ..compiled_tape import Key
@@ -77,7 +77,7 @@ class Dispatch:
         self._function.ints.specialised |= {*needed}
         return call, variant, answer
 
-    def attempt(self, call: KeyedCall, key: Key, vectors: Sequence[Operand] = (), out: Out = None, several: bool = True) -> Attempt:
+    def attempt(self, call: KeyedCall, key: Key, vectors: Sequence[Operand] = (), outs: Outs = None) -> Attempt:
         """A function that tries a tape: replayed with NumPy while it is new, then by a kernel."""
 
         def attempt(variant: Variant, decided: int) -> Evaluation | GuardFailure:
@@ -91,9 +91,8 @@ class Dispatch:
             try:
                 if isinstance(key, Operator):
                     derived, first = key.tape(tape), len(variant.program.tape.inputs)
-                    check_last(out, derived, several)
+                    check_last(outs, derived)
                     given = fitting(derived, first, vectors, tape.name)
-                outs = out if several or out is None else [out]
                 if is_replayed:
                     outputs = variant.replay(key, inputs, decided, given)
                 else:

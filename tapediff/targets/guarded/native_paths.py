@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
@@ -12,7 +12,7 @@ from ..backends import NATIVE
 from ..evaluate.nested_recording import record_bound
 from ..native.native_calls import NativeCalls, check_vector
 from ..tapes.operator_tapes import Operator
-from .dispatch import Dispatch
+from .dispatch import Attempt, Dispatch
 from .keyed_call import GuardedFunction, KeyedCall
 from .paths.recordings import AllRecordings
 from .policy import Policy
@@ -84,12 +84,17 @@ class GuardedCalls(NativeCalls):
     def recorded_at(self, args: Sequence[Tree]) -> Tape:
         """The tape of the path at a point, replayed with NumPy, so that nothing is compiled."""
         self.refresh()
-        call = self.keyed(args, ())
-        attempts = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, decided)  # noqa: E731
-        _, variant, _ = self._dispatch.answer(call, attempts)
-        if self._function.settles(variant.tape):
-            _, variant, _ = self._dispatch.answer(self._function.again(call), attempts)
-        return variant.tape.without_aux()
+        return self._replayed(self.keyed(args, ()))[1].tape.without_aux()
+
+    def _replayed(self, call: KeyedCall) -> tuple[KeyedCall, Variant, Tree]:
+        """The answer of a call by NumPy."""
+        return self._settled(call, lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, decided))
+
+    def _settled(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Tree]:
+        """The answer of a call, by a tape whose results have the shapes of this call."""
+        call, variant, found = self._dispatch.answer(call, attempts)
+        is_again = self._function.settles(variant.tape)
+        return self._dispatch.answer(self._function.again(call), attempts) if is_again else (call, variant, found)
 
     def likely_at(self, args: Sequence[Tree]) -> Tape:
         """A tape for arguments of these types: the one used last, or a new one of the path at these arguments, which is not kept."""
@@ -105,9 +110,7 @@ class GuardedCalls(NativeCalls):
         self.refresh()
         call, key = self.keyed(args, kind.argnums, with_data=kind.with_data), kind.key
         attempts = lambda call: self._dispatch.attempt(call, call.bound.argnums if type(key) is tuple else key, vectors)  # noqa: E731
-        _, variant, found = self._dispatch.answer(call, attempts)
-        if not isinstance(key, Operator) and self._function.settles(variant.tape):
-            _, variant, found = self._dispatch.answer(self._function.again(call), attempts)
+        _, variant, found = (self._dispatch.answer if isinstance(key, Operator) else self._settled)(call, attempts)
         return variant, found.outputs
 
     def _new_vector_function(self) -> CFunction:

@@ -67,14 +67,6 @@ class TapeCache:
         self.drop_beyond(0)
         self.evictions, self.dropped = evictions, dropped
 
-    def restore(self, variants: Sequence[Variant]) -> None:
-        """Restore tapes dropped by `clear`."""
-        for variant in variants:
-            self.dropped_hits -= variant.hits
-            if all(other.program is not variant.program for other in self.all()):
-                self.dropped_seconds -= variant.compiled.seconds
-            self.insert(variant)
-
     def last_with(self, key: CallKey) -> Variant | None:
         """The most recently used tape with this key."""
         paths = self.by_key.get(key)

@@ -34,7 +34,7 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
         args = completed(tape.tape, args)
     signature, call, wrt = _call(tape, args, argnums)
     outs = choose(tape, args, argnums).flat(out, "out")
-    check_out(outs, [signature.types[k] for k in wrt], True)
+    check_out(outs, [signature.types[k] for k in wrt])
     inputs = _inputs(signature, args)
     for k, array in enumerate(outs):
         _check_buffer(f"array {k} of out", array, FLOAT64)

@@ -97,7 +97,7 @@ def _on_tape(
     require_fit(arguments, tape.tape)
     kind = kind_of_rows(numbers, inputs_of(tape.tape, numbers or ()))
     calls = RowCalls(compiled_call(tape, kind), arguments, tape if kind.wrt == (0,) else None)
-    check_out(outs, _of_rows(arguments.rows, calls.call.outputs), True)
+    check_out(outs, _of_rows(arguments.rows, calls.call.outputs))
     into = None if numbers is None else outs
     found = calls.run(tape, [a.array for a in arguments], arguments.rows, into, threads)
     assert found is not None, "the calls are for these types"
@@ -126,7 +126,7 @@ def _on_paths(
         found = [np.array(value)[None] for value in values]
         if not parts:
             types, result = [ValueType(a.shape[1:], a.dtype) for a in found], result_of(variant.program.tape)
-            check_out(outs, _of_rows(arguments.rows, types), True)
+            check_out(outs, _of_rows(arguments.rows, types))
         types = _joined(types, found, row, numbers is not None or result_of(variant.program.tape) == result)
         parts.append(found)
         row += 1
@@ -197,5 +197,5 @@ def _nothing(tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs
                 got=f"{type(raised).__name__}: {raised}", fix="do not call it where len(X) == 0",
             ) from raised  # fmt: skip
         types, result = recorded.output_types, result_of(recorded)
-    check_out(outs, _of_rows(0, types), True)
+    check_out(outs, _of_rows(0, types))
     return outs or [np.empty((0, *t.shape), t.dtype) for t in types], result, None

@@ -8,29 +8,23 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
-from ...ir.arguments import Cache, Constant, Output, unwrap
+from ...ir.arguments import Cache, Constant, Marker, Output, unwrap
 from ...ir.containers import Trees, flatten_argument
 from ...ir.inputs import as_inputs
-from ...ir.instruction import Operand, Tree, ValueType
+from ...ir.instruction import Tree, ValueType
 from ...ir.pytree import ARRAY, TreeDef
 from ...ir.tape import Tape
 from .signature import nested, takes_arrays
 
 
-class Rows:
+class Rows(Marker):
     """Marks an argument of a batch that has an entry for each row.
 
     Args:
         value: array whose first axis is that of the rows, or a container of such arrays; or td.Constant of these.
     """
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Operand) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return f"td.Rows({self.value!r})"
+    __slots__ = ()
 
 
 class RowArgument(NamedTuple):

@@ -166,7 +166,7 @@ def put(found: Sequence[np.ndarray], outs: Sequence[Operand]) -> list[np.ndarray
     # A shortcut for the usual case; the full check takes 5 µs.
     is_usual = all(type(o) is np.ndarray and o.shape == a.shape and o.dtype == a.dtype and o.flags.carray for o, a in zip(outs, found))
     if not is_usual or len(outs) != len(found) or share_memory(outs):
-        check_out(outs, [ValueType(a.shape, a.dtype) for a in found], True)
+        check_out(outs, [ValueType(a.shape, a.dtype) for a in found])
     for out, array in zip(outs, found):
         out[...] = array
     return list(outs)

@@ -11,17 +11,16 @@ from ...compiler.runtime.status import KEPT, PENDING
 from ...errors import ArgumentMismatch, TrackedValueEscaped, hide_frames
 from ...ir.containers import Container, flatten_argument
 from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
-from ...ir.outputs import Out, check_out, deliver
+from ...ir.outputs import Out, check_out
 from ...ir.pytree import ARRAY
-from ...ir.tape import Tape
 from ...recording.recorder import current_recorder
 from ..evaluate.call_code import GuardValue, raise_pending
 from ..evaluate.chosen import choose, leaves_like, require_own_arrays
 from ..evaluate.direct_calls import GRADIENT, VALUE_AND_GRADIENT, DirectCalls, gradient_directly, joined
-from ..evaluate.evaluation import evaluate, replay, traced
+from ..evaluate.evaluation import evaluate
 from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given
 from ..evaluate.request import Given, Request, requested
-from ..tapes.gradient_tape import gradient_tape_in_use, joint_tape
+from ..tapes.gradient_tape import joint_tape
 from ..tapes.operator_tapes import Operator, values_tape
 
 
@@ -140,19 +139,7 @@ class FastPath:
             status = gradient_directly(self, argnums, named, args, out, keep)
             if status is not None and type(status) is not GuardValue:
                 return status
-        self.refresh()
-        asked = requested(self, args, argnums, named)
-        if asked.has_aux or asked.wrt is not None:
-            return gradient_answer(self, asked, out, keep)
-        return self.full_gradient(asked, out, keep, status)
-
-    def full_gradient(self, asked: Request, out: Out, keep: bool, guarded: GuardValue | None = None) -> Tree:
-        """The full path: any layout, lists, td.Constant, several gradients. Checks everything before it computes.
-
-        Args:
-            guarded: the value of the user's guard if it was called already.
-        """
-        raise NotImplementedError
+        return gradient_answer(self, requested(self, args, argnums, named), out, keep, status)
 
     def refresh(self) -> None:
         """Let no result be computed from an environment that has changed; called unless a kernel has compared."""
@@ -176,23 +163,7 @@ def _answer(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, 
     """Gradient, or value and gradient if `keep`, of a function or Tape."""
     if "accumulate" in named:
         return _accumulated(target, args, argnums, out, named, keep)
-    asked = requested(target, args, argnums, named)
-    if asked.has_aux or asked.wrt is not None:
-        return gradient_answer(target, asked, out, keep)
-    arguments = asked.args
-    chosen = choose(target, arguments, asked.argnums)
-    tape, inputs, numbers = traced(target, arguments, chosen.numbers)
-    if isinstance(target, Tape):
-        derived = joint_tape(tape.without_aux(), numbers, keep)
-    else:
-        derived = gradient_tape_in_use(tape, numbers, keep)
-    several = not chosen.is_plain
-    into = out if out is None or chosen.trees is None else chosen.flat(out, "out")
-    check_out(into, [tape.input_types[k] for k in numbers], several)
-    outputs = replay(derived, inputs)
-    found = deliver(outputs[keep:], into, several)
-    gradient = found if chosen.trees is None else chosen.nested(found) if out is None else out
-    return (_as_number(outputs[0]), gradient) if keep else gradient
+    return gradient_answer(target, requested(target, args, argnums, named), out, keep)
 
 
 def _accumulated(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], keep: bool) -> Tree:
@@ -217,7 +188,7 @@ def _accumulated(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: 
     if any(map(is_tracked, leaves)) or any(map(is_tracked, arrays)):
         raise TrackedValueEscaped("accumulate=True adds to plain arrays, which cannot hold tracked values",
                                   fix="inside a recording: total = total + td.gradient(f, x)")  # fmt: skip
-    check_out(arrays if several else out, [ValueType(np.shape(leaf), np.result_type(leaf)) for leaf in leaves], several)
+    check_out(arrays, [ValueType(np.shape(leaf), np.result_type(leaf)) for leaf in leaves])
     _add(arrays, leaves)
     return (found[0], out) if keep else (out, found[1]) if has_aux else out
 
@@ -228,23 +199,31 @@ def _add(arrays: Sequence[Operand], leaves: Sequence[Operand]) -> None:
         array += leaf
 
 
-def _as_number(value: Operand) -> Tree:
-    is_double = type(value) is np.float64 or (type(value) is np.ndarray and value.dtype == np.float64)
-    return float(value) if is_double else value
+def gradient_answer(target: Target, asked: Request, out: Out, keep: bool, guarded: GuardValue | None = None) -> Tree:
+    """Gradient, or value and gradient if `keep`, on the full path, which takes any layout, lists, td.Constant, several gradients, aux.
 
+    Everything is checked before it is computed.
 
-def gradient_answer(target: Target, asked: Request, out: Out, keep: bool) -> Tree:
-    """Gradient, or value and gradient if `keep`, with aux if asked for."""
-    chosen, has_aux = choose(target, asked.args, asked.argnums, asked.wrt), asked.has_aux
-    into = out if out is None or chosen.is_plain else chosen.flat(out, "out")
+    Args:
+        guarded: the value of the user's guard if it was called already.
+    """
+    chosen, has_aux, is_whole = choose(target, asked.args, asked.argnums, asked.wrt), asked.has_aux, asked.wrt is None
     build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
         joint_tape, chosen.inputs(wrt), keep or has_aux, has_aux=has_aux, parts=chosen.parts
     )
-    found = evaluate(target, asked.args, chosen.numbers, build, (), into, not chosen.is_plain, has_aux)
-    gradient = found.derivatives(chosen, len(found.tape.outputs) * (keep or has_aux), out)
-    answer = found.with_aux(has_aux, found.value(), gradient) if keep else found.with_aux(has_aux, gradient)
+    found = evaluate(target, asked.args, chosen.numbers, build, (), chosen.outs(out), has_aux, guarded)
+    first = len(found.outputs) - len(found.wrt)
+    gradient = found.derivatives(chosen, first, out, as_scalars=is_whole and not has_aux)
     taken = None if out is None else (chosen.tree_like(out), out)
-    return found.remember(VALUE_AND_GRADIENT if keep else GRADIENT, asked, answer, (), taken)
+    if has_aux or not first:
+        answer = found.with_aux(has_aux, found.value(), gradient) if keep else found.with_aux(has_aux, gradient)
+        return found.remember(VALUE_AND_GRADIENT if keep else GRADIENT, asked, answer, (), taken)
+    value = found.value()
+    if found.kernel is None:
+        return (value.result(), gradient.result()) if keep else gradient.result()
+    # The gradient comes with the value, so calls of either verb may run this kernel.
+    both = found.remember(VALUE_AND_GRADIENT, asked, joined([value, gradient]), (), taken)
+    return both if keep else both[1]
 
 
 def value_and_aux(target: Target, args: tuple[Tree, ...], given: Given) -> tuple[Tree, Tree]:

@@ -72,8 +72,7 @@ def _hvp(verb: str, asked: Request, v: Tree, out: Out) -> Tree:
     build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
         tapes.hvp_tape, chosen.inputs(wrt), keep or has_aux, count, len(vectors), has_aux=has_aux, parts=chosen.parts
     )
-    into = out if out is None or chosen.is_plain else chosen.flat(out, "out")
-    found = evaluate(asked.given.target, asked.args, chosen.numbers, build, vectors, into, not chosen.is_plain, has_aux)
+    found = evaluate(asked.given.target, asked.args, chosen.numbers, build, vectors, chosen.outs(out), has_aux)
     product = found.derivatives(chosen, len(found.outputs) - len(vectors), out)
     if keep:
         answer = found.with_aux(has_aux, found.value(), found.derivatives(chosen, len(found.tape.outputs)), product)

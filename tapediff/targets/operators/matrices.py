@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-import numpy as np
-
 from ...errors import ArgumentMismatch
 from ...ir.instruction import Target, Tree
 from ...ir.outputs import Out
@@ -15,7 +13,7 @@ from ...ir.tape import Tape
 from ..evaluate.call_code import GIVEN
 from ..evaluate.chosen import choose, leaves_like
 from ..evaluate.direct_calls import KernelAnswer, directly, substituted
-from ..evaluate.evaluation import evaluate, results_tree
+from ..evaluate.evaluation import evaluate, results_tree, scalars
 from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given
 from ..evaluate.request import Request, requested
 from ..tapes.operator_tapes import Operator
@@ -120,16 +118,14 @@ def _matrix(
     )
     tree = None if out is None else _tree_of(out)
     into = None if tree is None else leaves_like(tree, out, "out")
-    found = evaluate(target, asked.args, chosen.numbers, build, (), into, True, has_aux)
+    found = evaluate(target, asked.args, chosen.numbers, build, (), into, has_aux)
     count, first = len(found.wrt), len(found.tape.outputs)
     kept = (first + count * is_hessian) * (keep or has_aux)
-    blocks = found.delivered(found.outputs[kept:], into, True)
-    if out is None:
-        # Derivatives of numbers by numbers are NumPy scalars, as gradients are; a kernel's first result is Python's.
-        blocks = [np.float64(block) if type(block) is float else block for block in blocks]
+    blocks = found.delivered(found.outputs[kept:], into)
     if out is None:
         rows = chosen.tree if is_hessian else results_tree(found.tape, len(blocks) // count)
-        matrix = KernelAnswer(substituted(rows, chosen.tree), range(kept, len(found.outputs)), blocks)
+        # Derivatives of numbers by numbers are NumPy scalars, as gradients are.
+        matrix = KernelAnswer(substituted(rows, chosen.tree), range(kept, len(found.outputs)), scalars(blocks))
     else:
         matrix = KernelAnswer(ARRAY, (GIVEN,), (out,))
     if not keep:

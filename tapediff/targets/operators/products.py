@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -285,9 +284,9 @@ class SecondHalf:
         """The product, on the full path."""
         trees, given = self._given(vectors)
         count = count_of(given, [t.shape for t in self._types])
-        operator = replace(self._operator, count=count, vectors=len(self._types))
+        operator = self._operator._replace(batch=count, vectors=len(self._types))
         given = fitting(operator.tape(self._tape), len(residuals), given, self._tape.name)
-        outputs = deliver(self._run(operator, [*residuals, *given]), None, True)
+        outputs = deliver(self._run(operator, [*residuals, *given]))
         if self.is_pullback:
             tree_of = dict(zip(self._wanted.numbers, self._wanted.tree.parts))
             tree = tuple_of([tree_of.get(k, NOTHING) for k in self._others])

@@ -83,13 +83,13 @@ def gradient_tape(tape: Tape, argnums: tuple[int, ...]) -> Tape:
 
 def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
     """Outputs: if `keep`, those of the tape: its value and aux; then the gradient by each of `argnums`."""
-    from ...functions.callees.rolled_loop import prepared
-    from ...passes.pipeline import run_passes
-    from ...transforms.reverse import reverse
-
     key = ("gradient", argnums)
     made = tape.derived.get(key)
     if made is None:
+        from ...functions.callees.rolled_loop import prepared
+        from ...passes.pipeline import run_passes
+        from ...transforms.reverse import reverse
+
         with_floats = require_gradient(tape, argnums)
         ready = with_floats.derived.pop(READY, None) or prepared(with_floats)
         joint = reverse(ready.without_aux(), argnums)
@@ -101,10 +101,10 @@ def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
 
 def _without_value(tape: Tape, joint: Tape, argnums: tuple[int, ...]) -> Tape:
     """The gradients alone, without instructions that only the value needs."""
-    from ...passes.pipeline import run_passes
-
     key = ("gradient alone", argnums)
     if key not in tape.derived:
+        from ...passes.pipeline import run_passes
+
         alone = replace(joint, outputs=joint.outputs[len(tape.outputs) :], returns_tuple=True, result=None, aux=None)
         tape.derived[key] = run_passes(alone)
     return tape.derived[key]

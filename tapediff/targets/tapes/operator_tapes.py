@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
 Numbers = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Operator:
+class Operator(NamedTuple):
     """A derivative of any tape, as a tape of its own.
 
     Attributes:
         make: one of the functions below: make(tape, wrt, keep).
         wrt: positions of the inputs to differentiate with respect to.
         keep: also return the outputs before the derivative: the tape's own, or value and gradients.
-        count: the number of simultaneous tangents or cotangents.
+        batch: the number of simultaneous tangents or cotangents.
         vectors: the number of inputs for them, which come last.
         mode: of a Jacobian: "forward" or "reverse"; None for the cheaper one.
         has_aux: keep the function's aux too; needs `keep`.
@@ -42,11 +41,16 @@ class Operator:
     make: Callable[..., Tape]
     wrt: Numbers
     keep: bool = False
-    count: int | None = None
+    batch: int | None = None
     vectors: int = 0
     mode: str | None = None
     has_aux: bool = False
     parts: tuple[Part, ...] = ()
+
+    @property
+    def is_gradient(self) -> bool:
+        """True for the gradient by whole arguments, alone or with the value."""
+        return self.make is joint_tape and not self.has_aux and not self.parts
 
     def function(self, tape: Tape) -> Tape:
         """The part of a tape to differentiate: all of it, or its value alone.
@@ -70,25 +74,25 @@ class Operator:
         if self.mode is not None:
             return self.make(tape, self.wrt, self.keep, self.mode)
         product = self.make(tape, self.wrt, self.keep)
-        if self.count is None:
+        if self.batch is None:
             return product
         return self._many(tape, product)
 
     def _many(self, tape: Tape, product: Tape) -> Tape:
-        assert self.count is not None, "the caller has seen to it"
+        assert self.batch is not None, "the caller has seen to it"
         shared = self.keep * (len(tape.outputs) + (len(self.wrt) if self.make is hvp_tape else 0))
-        return many_of(product, len(product.inputs) - self.vectors, self.count, shared)
+        return many_of(product, len(product.inputs) - self.vectors, self.batch, shared)
 
     def _by_parts(self, tape: Tape) -> Tape:
         from ...passes.pipeline import run_passes
         from ...transforms.active_part import closed
 
         base, wrt = by_parts(tape, self.wrt, self.parts)
-        made = replace(self, wrt=wrt, parts=(), count=None).tape(base)
+        made = self._replace(wrt=wrt, parts=(), batch=None).tape(base)
         # The second half of a product takes residuals instead of the point.
         first = -1 if isinstance(self.make, Backward) else len(tape.inputs)
         product = run_passes(closed(made, self.wrt, self.parts, first))
-        return product if self.count is None else self._many(tape, product)
+        return product if self.batch is None else self._many(tape, product)
 
 
 def by_parts(tape: Tape, wrt: Numbers, parts: tuple[Part, ...]) -> tuple[Tape, Numbers]:

@@ -93,8 +93,9 @@ def test_lengths_in_any_order_take_few_recordings(name: str) -> None:
 def test_known_forms_of_calls_are_direct(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     f = lambda x, t: np.sum(np.exp(-x * t[0]) * x) + t[1] ** 2
     tape, rng = td.GuardedTape(f), np.random.default_rng(0)
-    for n in (40, 50, 45):
-        call(tape, rng.normal(size=n), T)
+    # A strided array is another form of call.
+    for n, step in ((40, 1), (50, 1), (45, 1), (90, 2)):
+        call(tape, rng.normal(size=n)[::step], T)
     points = [rng.normal(size=n)[::step] for n, step in ((33, 1), (49, 1), (64, 1), (64, 2), (63, -1))]
     expected = [call(f, x, T) for x in points]
     full = tape._function.call

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...math.simd import Value
-from ..handlers import HEADER_BYTES, HandlerWriter
-from .run_handlers import ADJOINT_WORDS, add_to, begin, begin_adjoint, go_on, operands_at, store_made
+from ..handlers import HandlerWriter
+from .run_handlers import ADJOINT_WORDS, add_to, begin_adjoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +27,10 @@ class LookUp:
     block = 1
 
     def write(self, writer: HandlerWriter) -> None:
-        code = writer.code
-        begin(code)
-        code.line(f"%operands = getelementptr i8, ptr %run, i64 {HEADER_BYTES}")
-        writer.loop(1, lambda done: self._one(writer, done))
-        made = code.emit("getelementptr i64, ptr %made, i64 %count")
-        words = code.emit(f"mul nuw nsw i64 %count, {self.arity}")
-        go_on(code, code.emit(f"getelementptr i32, ptr %operands, i64 {words}"), made)
-
-    def _one(self, writer: HandlerWriter, done: str) -> None:
-        code = writer.code
-        made = code.emit(f"getelementptr i64, ptr %made, i64 {done}")
-        store_made(code, made, 0, writer.value(_slot(writer, done), self.kind))
+        writer.begin()
+        writer.operands_after_header()
+        writer.loop(1, lambda done: writer.put(writer.made_at(done), 0, writer.value(_slot(writer, done), self.kind)))
+        writer.end(self.arity, self.makes_values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +42,9 @@ class AddAt:
     block = 1
 
     def write(self, writer: HandlerWriter) -> None:
-        code = writer.code
         begin_adjoint(writer)
         writer.loop(1, lambda done: self._one(writer, done))
-        go_on(code, code.emit(f"getelementptr i32, ptr %run, i64 {ADJOINT_WORDS}"), "%made")
+        writer.after(ADJOINT_WORDS)
 
     def _one(self, writer: HandlerWriter, done: str) -> None:
         code = writer.code
@@ -62,6 +53,6 @@ class AddAt:
 
 
 def _slot(writer: HandlerWriter, done: str) -> str:
-    start = operands_at(writer.code, done, 2)
+    start = writer.operands_at(done, 2)
     position = writer.value(writer.word(start, 1), "i64")
     return writer.code.emit(f"add i64 {writer.word(start, 0)}, {position.ref}")

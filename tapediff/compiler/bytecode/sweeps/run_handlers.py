@@ -22,10 +22,9 @@ from ....ops.declaration.scalar_expressions import called_functions, has_costly
 from ...llvm.values import SCALAR, TYPES
 from ...loop_ir.collapse_loops import LANES
 from ...loop_ir.program import Literal
-from ...math.expressions import emit_expression
 from ...math.function_table import CALLED_BY_ELEMENT
 from ...math.simd import Code, Value, constant
-from ..handlers import HEADER_BYTES, UNROLLED, HandlerWriter
+from ..handlers import UNROLLED, HandlerWriter, computed, together
 from .formulas import Formula
 
 # Words of an adjoint run.
@@ -49,22 +48,17 @@ class Forward:
         return block_of(self.formula)
 
     def write(self, writer: HandlerWriter) -> None:
-        code = writer.code
-        begin(code)
-        code.line(f"%operands = getelementptr i8, ptr %run, i64 {HEADER_BYTES}")
+        writer.begin()
+        writer.operands_after_header()
         writer.loop(self.block, lambda done: self._operations(writer, done, self.block))
-        made = code.emit("getelementptr i64, ptr %made, i64 %count")
-        words = code.emit(f"mul nuw nsw i64 %count, {self.arity}")
-        go_on(code, code.emit(f"getelementptr i32, ptr %operands, i64 {words}"), made)
+        writer.end(self.arity, self.makes_values)
 
     def _operations(self, writer: HandlerWriter, done: str, step: int) -> None:
-        code, formula = writer.code, self.formula
-        start = operands_at(code, done, self.arity)
-        made = code.emit(f"getelementptr i64, ptr %made, i64 {done}")
+        formula, start, made = self.formula, writer.operands_at(done, self.arity), writer.made_at(done)
         slots = [[writer.word(start, k * self.arity + j) for j in range(self.arity)] for k in range(step)]
         operands = [[writer.value(slot, kind) for slot, kind in zip(row, formula.kinds)] for row in slots]
-        for first, values in _evaluated(code, formula, operands):
-            store_made(code, made, first, values[0])
+        for first, values in _evaluated(writer.code, formula, operands):
+            writer.put(made, first, values[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +83,13 @@ class Adjoint:
         return block_of(self.formula)
 
     def write(self, writer: HandlerWriter) -> None:
-        code = writer.code
         begin_adjoint(writer)
         writer.loop(self.block, lambda done: self._operations(writer, done, self.block))
-        go_on(code, code.emit(f"getelementptr i32, ptr %run, i64 {ADJOINT_WORDS}"), "%made")
+        writer.after(ADJOINT_WORDS)
 
     def _operations(self, writer: HandlerWriter, done: str, step: int) -> None:
         code, formula, arity = writer.code, self.formula, self.arity
-        start = operands_at(code, done, arity)
+        start = writer.operands_at(done, arity)
         slots = [[writer.word(start, k * arity + j) for j in range(arity)] for k in range(step)]
         used = {ref for line in formula.lines for ref in line.operands if isinstance(ref, int)} | {*formula.results}
         operands: list[list[Value | None]] = [[] for _ in range(step)]
@@ -122,7 +115,7 @@ class Turn:
 
     def write(self, writer: HandlerWriter) -> None:
         code = writer.code
-        code.line(f"%operands = getelementptr i8, ptr %run, i64 {HEADER_BYTES}")
+        writer.operands_after_header()
         count = writer.word("%operands", 0)
         cotangents = code.emit(f"getelementptr i64, ptr %slots, i64 {count}")
         code.line("%done_slot = alloca i64")
@@ -133,7 +126,7 @@ class Turn:
             f"store <{LANES} x double> <{nothing}>, ptr {code.emit(f'getelementptr i64, ptr {cotangents}, i64 {done}')}, align 8"))
         seed = code.emit(f"getelementptr i64, ptr {cotangents}, i64 {writer.word('%operands', 1)}")
         code.line(f"store double 1.0, ptr {seed}")
-        go_on(code, code.emit("getelementptr i32, ptr %operands, i64 2"), cotangents)
+        writer.go_on(code.emit("getelementptr i32, ptr %operands, i64 2"), cotangents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +138,11 @@ class CopyIn:
 
     def write(self, writer: HandlerWriter) -> None:
         code = writer.code
-        begin(code)
+        writer.begin()
         base = _base(writer)
         _copy(code, "%made", base)
         made = code.emit("getelementptr i64, ptr %made, i64 %count")
-        go_on(code, code.emit("getelementptr i32, ptr %run, i64 4"), made)
+        writer.after(4, made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +154,11 @@ class CopyOut:
 
     def write(self, writer: HandlerWriter) -> None:
         code = writer.code
-        begin(code)
+        writer.begin()
         base = _base(writer)
         first = code.emit(f"getelementptr i64, ptr %slots, i64 {writer.word('%run', 4)}")
         writer.loop(1, lambda done: self._one(code, base, first, done))
-        go_on(code, code.emit("getelementptr i32, ptr %run, i64 5"), "%made")
+        writer.after(5)
 
     def _one(self, code: Code, base: str, first: str, done: str) -> None:
         cotangent = code.emit(f"load double, ptr {code.emit(f'getelementptr double, ptr {first}, i64 {done}')}")
@@ -173,30 +166,15 @@ class CopyOut:
         code.line(f"store double {total}, ptr {code.emit(f'getelementptr double, ptr {base}, i64 {done}')}")
 
 
-def begin(code: Code) -> None:
-    code.line("%done_slot = alloca i64")
-    code.line("store i64 0, ptr %done_slot")
-    code.line("%count_at = getelementptr i8, ptr %run, i64 8")
-    code.line("%count_word = load i32, ptr %count_at, align 4")
-    code.line("%count = zext i32 %count_word to i64")
-
-
 def begin_adjoint(writer: HandlerWriter) -> None:
     """Load the operands of the forward run, and its results with their cotangents."""
     code = writer.code
-    begin(code)
+    writer.begin()
     back = code.emit(f"sub nsw i64 0, {writer.word('%run', 3)}")
     code.line(f"%operands = getelementptr i32, ptr %run, i64 {back}")
     first = writer.word("%run", 4)
     code.line(f"%z = getelementptr i64, ptr %slots, i64 {first}")
     code.line(f"%z_bar = getelementptr i64, ptr %made, i64 {first}")
-
-
-def go_on(code: Code, following: str, made: str) -> None:
-    """Jump to the handler of the next run."""
-    target = code.emit(f"load ptr, ptr {following}, align 4")
-    result = code.emit(f"musttail call i32 {target}(ptr {following}, ptr %slots, ptr {made}, ptr %bases, ptr %report)")
-    code.line(f"ret i32 {result}")
 
 
 def _base(writer: HandlerWriter) -> str:
@@ -208,10 +186,6 @@ def _copy(code: Code, target: str, source: str) -> None:
     code.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
     size = code.emit("mul i64 %count, 8")
     code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
-
-
-def operands_at(code: Code, done: str, arity: int) -> str:
-    return code.emit(f"getelementptr i32, ptr %operands, i64 {code.emit(f'mul nuw nsw i64 {done}, {arity}')}")
 
 
 def _is_vectorised(formula: Formula) -> bool:
@@ -228,7 +202,7 @@ def block_of(formula: Formula) -> int:
 def _evaluated(code: Code, formula: Formula, operands: Sequence[Sequence[Value | None]]) -> list[tuple[int, list[Value]]]:
     """Evaluate the formula for several operations. Return pairs: the first operation of a vector, and its results."""
     if len(operands) > 1 and _is_vectorised(formula):
-        columns = [None if column[0] is None else _together(code, column) for column in zip(*operands)]
+        columns = [None if column[0] is None else together([v for v in column if v is not None]) for column in zip(*operands)]
         return [(0, _results(code, formula, columns, len(operands)))]
     return [(k, _results(code, formula, row, 1)) for k, row in enumerate(operands)]
 
@@ -242,36 +216,14 @@ def _results(code: Code, formula: Formula, operands: Sequence[Value | None], wid
         return found
 
     for line in formula.lines:
-        named = {f"r{k}": value(ref) for k, ref in enumerate(line.operands)}
-        result = emit_expression(line.expression, {**named, **dict(line.parameters)})
-        assert result.kind == line.kind, f"{line.expression} makes {result.kind}, not {line.kind}"
-        values.append(result)
+        values.append(computed(line.expression, {k: value(ref) for k, ref in enumerate(line.operands)}, line.parameters, line.kind))
     return [value(ref) for ref in formula.results]
-
-
-def _together(code: Code, column: Sequence[Value | None]) -> Value:
-    """Join scalars to one vector value."""
-    first, lanes = column[0], "poison"
-    assert first is not None
-    for k, value in enumerate(column):
-        assert value is not None
-        lanes = code.emit(f"insertelement {TYPES[first.kind, len(column)]} {lanes}, {TYPES[first.kind, 1]} {value.ref}, i64 {k}")
-    return Value(code, lanes, first.kind, len(column))
 
 
 def _lane(code: Code, value: Value, k: int) -> Value:
     if value.width == 1:
         return value
     return Value(code, code.emit(f"extractelement {TYPES[value.kind, value.width]} {value.ref}, i64 {k}"), value.kind, 1)
-
-
-def store_made(code: Code, made: str, first: int, value: Value) -> None:
-    """Store a result of one or several lanes in consecutive slots."""
-    place = code.emit(f"getelementptr i64, ptr {made}, i64 {first}") if first else made
-    kind, name = value.kind, value.ref
-    if kind == "i1":
-        name, kind = code.emit(f"zext {TYPES['i1', value.width]} {name} to {TYPES['i64', value.width]}"), "i64"
-    code.line(f"store {TYPES[kind, value.width]} {name}, ptr {place}, align 8")
 
 
 def add_to(code: Code, slot: str, value: Value) -> None:

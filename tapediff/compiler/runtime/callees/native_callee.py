@@ -60,7 +60,4 @@ class UserFunction(NativeCallee, Protocol):
 
     function: Callable[..., Tree]
 
-    @property
-    def knows_results(self) -> bool: ...
-
     def native_layout(self, names: list[str]) -> tuple[list[str], list[str | None]]: ...

@@ -11,23 +11,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ir.instruction import Operand, ValueType
+from ....ir.instruction import ValueType
 from ....recording.arguments.size_arguments import COUNTS, MULTIPLIER
 from ...llvm.builder import VOID, Function, external, module_text
 from ...llvm.c_library import ALIGNED_ALLOC, FREE
 from ...llvm.memory import Array, Struct
-from ...llvm.values import F64, I1, I8, I64, NULL, PTR, Value, convert, least, select
+from ...llvm.values import F64, I1, I8, I64, PTR, Value, convert, least, select
 from ..python_api import FLOAT_FROM_DOUBLE, LONG_FROM_LONG, MOST_ARGUMENTS, Reader, of_size
-from ..status import MOST_COMPARED, OVERLAP
+from ..status import MOST_COMPARED, OVERLAP, REFUSED
 from . import python_entry as entry
 from .address_call import AS_KERNEL
-from .watch import VECTORCALL
 
-# The state of the builtin. `arguments`: the inputs before the sizes; `room`: for copies, in bytes; `counts`: see SizesOfCalls.called;
-# `fallback`: a Python function for all calls that are not recognised. After it, a
-# range for each size, and the specifications, with the bytes of an entry as `stride`; after each of them the extents, `of_size` for those
-# of a size, and the extents of the largest array.
-SIZED = entry.ENTRY_STATE.followed_by(sizes=I64, arguments=I64, room=I64, counts=PTR, fallback=PTR)
+# The state of the builtin. `arguments`: the inputs before the sizes; `room`: for copies, in bytes; `counts`: see SizesOfCalls.called.
+# After it, a range for each size, and the specifications, with the bytes of an entry as `stride`; after each of them the extents,
+# `of_size` for those of a size, and the extents of the largest array.
+SIZED = entry.ENTRY_STATE.followed_by(sizes=I64, arguments=I64, room=I64, counts=PTR)
 # The least and the largest value that are taken; calls of which no size is larger than `smaller` are refused.
 RANGE_WORDS = 3
 # Copies up to this size are on the stack.
@@ -46,7 +44,6 @@ class SizedCall(NamedTuple):
         shapes: the extents of the arrays; that of size k is `of_size(k)`.
         ranges: for each size, the least and the largest value, and that up to which other kernels are better.
         counts: of calls, as SizesOfCalls.called.
-        fallback: takes the calls that are not recognised, such as those with strided arrays.
     """
 
     inputs: Sequence[ValueType]
@@ -56,7 +53,6 @@ class SizedCall(NamedTuple):
     shapes: Sequence[tuple[int, ...]]
     ranges: Sequence[tuple[int, int, int]]
     counts: np.ndarray
-    fallback: Callable[..., Operand]
 
 
 class SizedBuiltin:
@@ -83,7 +79,7 @@ class SizedBuiltin:
             words += [*specification[: len(entry.SPECIFICATION.words())], *shape]
             self._places.append(first + len(words))
             words += type_.shape
-        state += [len(sized.ranges), sized.arguments, 0, sized.counts.ctypes.data, id(sized.fallback), *chain(*sized.ranges), *words]
+        state += [len(sized.ranges), sized.arguments, 0, sized.counts.ctypes.data, *chain(*sized.ranges), *words]
         self._state = entry.words(state, (sized, keeps))
         self.leave_in_place(())
         self.function = entry.builtin_of(_ENTRIES, self._state)
@@ -248,7 +244,7 @@ def _text(name: str, reader: Reader) -> str:
     overlap.here()
     f.return_(f.call(LONG_FROM_LONG, OVERLAP))
     refused.here()
-    f.return_(f.call(VECTORCALL, state["fallback"], args, count, NULL))
+    f.return_(f.call(LONG_FROM_LONG, REFUSED))
     return module_text(grow, cut, f)
 
 

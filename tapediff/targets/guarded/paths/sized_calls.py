@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....compiler.runtime.call_frame import widened
-from ....compiler.runtime.status import REFUSED
-from ....ir.instruction import FLOAT64, FLOAT_SCALAR, INT64, Tree
-from ....recording.arguments.size_arguments import NEVER, Extents, SizeArguments, SizesOfCalls, grown
+from ....ir.instruction import FLOAT64, FLOAT_SCALAR, Tree
+from ....recording.arguments.size_arguments import NEVER, SizeArguments, SizesOfCalls
 from ...evaluate.direct_calls import DirectKernel, NoForm
 from ..keyed_call import KeyedCall
 
@@ -21,50 +19,6 @@ if TYPE_CHECKING:
 
 # Calls with more sizes go through Python.
 MOST_SIZES = 64
-
-
-@dataclass(frozen=True, slots=True)
-class SizedRun:
-    """Calls a kernel as DirectKernel.run; REFUSED where another tape, or the full path, has to answer.
-
-    Attributes:
-        run: the kernel, of arrays of the largest sizes.
-        extents, sizes: decide which sizes it answers.
-        count: the number of the function's inputs.
-        sized: the inputs that are grown, with their dtypes and numbers of axes.
-        outputs: the number of outputs.
-        cut: of each output that is cut: its number, the shape that the kernel writes, and the input whose shape it has.
-    """
-
-    run: Callable[..., Tree]
-    extents: Extents
-    sizes: SizesOfCalls
-    count: int
-    sized: tuple[tuple[int, np.dtype, int], ...]
-    outputs: int
-    cut: tuple[tuple[int, tuple[int, ...], int], ...]
-
-    def __call__(self, *values: Tree) -> Tree:
-        given, rest = values[: self.count], [*values[self.count :]]
-        for number, dtype, ndim in self.sized:
-            array = given[number]
-            if type(array) is not np.ndarray or array.dtype != dtype or array.ndim != ndim:
-                return REFUSED
-        shapes = tuple([value.shape if type(value) is np.ndarray else () for value in given])
-        if self.sizes.extents(shapes) != self.extents:
-            return REFUSED
-        first = len(rest) - self.outputs
-        results = [(rest[first + k], np.empty(shape), shapes[number]) for k, shape, number in self.cut]
-        for (k, _, _), (out, written, shape) in zip(self.cut, results):
-            if type(out) is not np.ndarray or out.shape != shape or out.dtype != FLOAT64 or not out.flags.writeable:
-                return REFUSED
-            rest[first + k] = written
-        sizes = [np.array(size, INT64) for size in self.extents.sizes(shapes)]
-        status = self.run(*grown(given, shapes, self.extents), *sizes, *rest)
-        if type(status) is float:
-            for out, written, shape in results:
-                out[...] = cut(written, shape)
-        return status
 
 
 def sized(
@@ -84,27 +38,21 @@ def sized(
     plain, extents = call.bound.plain, call.extents
     assert plain is not None
     assert extents is not None
-    types = found.kernel.written_types
-    varying = sorted({number for number, _, _ in extents.axes})
-    kinds = tuple([(k, plain.inputs[k].dtype, plain.inputs[k].ndim) for k in varying])
-    longer = tuple([(k, types[k].shape, number) for k, number in enumerate(numbers) if number in varying])
-    if any(types[k].dtype != FLOAT64 for k, _, _ in longer):
+    types, varying = found.kernel.written_types, {number for number, _, _ in extents.axes}
+    alike = {k: number for k, number in enumerate(numbers) if number in varying}
+    if paths is None or len(extents.largest) > MOST_SIZES or any(types[k].dtype != FLOAT64 for k in alike):
         raise NoForm
-    alike = {k: number for k, _, number in longer}
-    run = SizedRun(found.run, extents, sizes.calls_like(plain), len(plain.inputs), kinds, len(types), longer)
-    if paths is None or len(extents.largest) > MOST_SIZES:
-        return found._replace(run=run, alike=alike)
     key = tuple(alike.items())
     if key not in paths.sized:
-        paths.sized.setdefault(key, refusing(_natively(paths, call, run, alike)))
+        paths.sized.setdefault(key, refusing(_natively(paths, call, sizes.calls_like(plain), alike)))
     return found._replace(run=paths.sized[key], alike=alike)
 
 
-def _natively(paths: PathsCall, call: KeyedCall, run: SizedRun, alike: Mapping[int, int]) -> Callable[..., Tree]:
+def _natively(paths: PathsCall, call: KeyedCall, sizes: SizesOfCalls, alike: Mapping[int, int]) -> Callable[..., Tree]:
     """A builtin that calls the kernels with the arrays of a call.
 
     Args:
-        run: takes the calls that the builtin does not recognise.
+        sizes: of such calls.
         alike: by the number of an output that is cut, the number of the input whose shape it has.
     """
     # Imported with the first kernel, so that `import tapediff` stays fast.
@@ -121,15 +69,14 @@ def _natively(paths: PathsCall, call: KeyedCall, run: SizedRun, alike: Mapping[i
     for number, axis, size in extents.axes:
         shapes[number][axis] = of_size(size)
     shapes += [shapes[alike[k]] if k in alike else [*type_.shape] for k, type_ in enumerate(written)]
-    ranges = run.sizes.ranges(extents)
-    sized = SizedCall(inputs, written, count, returns_value, list(map(tuple, shapes)), ranges, run.sizes.called, run)
+    sized = SizedCall(inputs, written, count, returns_value, list(map(tuple, shapes)), sizes.ranges(extents), sizes.called)
     builtin = SizedBuiltin(paths.address, sized, paths)
 
     def tell() -> None:
         builtin.leave_in_place(_short(call, paths))
         if reads_what_exists(call, paths):
             # A tape of its own would hardly be faster.
-            run.sizes.called[0] = NEVER
+            sizes.called[0] = NEVER
 
     tell()
     paths.told.append(tell)

@@ -14,7 +14,7 @@ import pytest
 
 import tapediff as td
 from tapediff.recording.arguments import size_arguments
-from tapediff.targets.guarded.paths.sized_calls import SizedRun
+from tapediff.targets.guarded.dispatch import Dispatch
 
 T = np.array([0.3, -0.2, 0.1])
 SIZES = (2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65)
@@ -22,12 +22,12 @@ SIZES = (2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 
 @pytest.fixture
 def no_python(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """After it is called, a call that Python has to prepare is an error."""
+    """After it is called, a call on the full path is an error."""
 
-    def refuse(self: SizedRun, *values: Any) -> Any:
+    def refuse(self: Dispatch, *values: Any) -> Any:
         raise AssertionError("a call through Python")
 
-    return lambda: monkeypatch.setattr(SizedRun, "__call__", refuse)
+    return lambda: monkeypatch.setattr(Dispatch, "answer", refuse)
 
 
 def vectors(t, x, y):
