@@ -13,6 +13,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..base.source_location import user_site
+from ..errors import UnsupportedFunction
 from ..ir.instruction import Computes, Operand, Recorded, is_tracked
 from ..ops.arrays.shape import BROADCAST
 from .complex_numbers.pair import Pair, holds_complex, is_complex, pair, parts, refused
@@ -164,7 +166,10 @@ def fromiter(iter: Iterable[Operand], dtype: DTypeLike | None, count: int = -1) 
 
 def arange(*args: Operand, **named: Operand) -> Operand:
     """The length is a shape: tracked integers are guarded, floats are refused."""
-    plain = [operator.index(a) if is_tracked(a) and a.dtype.kind == "i" else a for a in args]
+    if any(is_tracked(a) and a.dtype.kind != "i" for a in (*args, *named.values())):
+        raise UnsupportedFunction("np.arange of tracked floats, whose length would depend on data", at=user_site(),
+                                  fix="write start + step * np.arange(n) with a plain n")  # fmt: skip
+    plain = [operator.index(a) if is_tracked(a) else a for a in args]
     return np.arange(*plain, **named)
 
 
@@ -216,7 +221,7 @@ def linspace(
     if dtype is not None:
         points = converted(np.floor(points) if np.dtype(dtype).kind in "iu" else points, dtype)
     points = np.moveaxis(points, 0, axis)
-    return (points, step) if retstep else points
+    return (points, step if gaps else np.nan) if retstep else points
 
 
 def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape, order: Operand) -> Operand:

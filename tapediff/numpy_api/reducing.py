@@ -294,14 +294,15 @@ def average(a: Operand, axis: Axis = None, weights: Operand = None, returned: bo
     axes = axes_of(axis, np.ndim(a))
     if weights is None:
         result: Operand = mean(a, axes, None, keepdims)
-        scale: Operand = float(_count(np.shape(a), axes))
+        scale: Operand = result.dtype.type(_count(np.shape(a), axes))
     else:
         weights = _weights_along(a, axis, weights)
-        scale = np.sum(weights, axis=axes, keepdims=keepdims)
+        weighted = as_floats(a * weights)
+        scale = np.sum(weights, axis=axes, dtype=weighted.dtype, keepdims=keepdims)
         # A guard if the weights are tracked, as NumPy raises depending on their sum.
         if np.any(scale == 0.0):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-        result = np.sum(as_floats(a * weights), axis=axes, keepdims=keepdims) / scale
+        result = np.sum(weighted, axis=axes, keepdims=keepdims) / scale
     return (result, np.broadcast_to(scale, np.shape(result))) if returned else result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections.abc import Sequence
 
@@ -118,7 +119,7 @@ def method_copy(a: Operand, order: str = "C") -> Operand:
 
 
 def transpose(a: Operand, axes: Sequence[int] | None = None) -> Operand:
-    axes = tuple(reversed(range(a.ndim))) if axes is None else normalize_axis_tuple(tuple(axes), a.ndim)
+    axes = tuple(reversed(range(a.ndim))) if axes is None else normalize_axis_tuple(axes, a.ndim)
     if sorted(axes) != list(range(a.ndim)):
         raise ValueError("axes don't match array")
     if axes == tuple(range(a.ndim)):
@@ -145,6 +146,13 @@ def moveaxis(a: Operand, source: int | Sequence[int], destination: int | Sequenc
     return transpose(a, order)
 
 
+def size(a: Operand, axis: Axis = None) -> Operand:
+    if axis is None:
+        return a.size
+    extents = [a.shape[k] for k in normalize_axis_tuple(axis, a.ndim)]
+    return extents[0] if len(extents) == 1 else math.prod(extents)
+
+
 def expand_dims(a: Operand, axis: Axis) -> Operand:
     axes: Operand = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = a.ndim + len(axes)
@@ -163,7 +171,7 @@ def squeeze(a: Operand, axis: Axis = None) -> Operand:
 
 
 def broadcast_to(array: Operand, shape: Shape, subok: bool = False) -> Operand:
-    shape = tuple(int(s) for s in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    shape = tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
     if np.broadcast_shapes(array.shape, shape) != shape:
         raise ValueError(f"cannot broadcast shape {array.shape} to {shape}")
     if array.shape == shape:

@@ -24,7 +24,7 @@ from ...ops.matrices.factors import (
 )
 from ...ops.matrices.stacks import turned
 from ..joining import as_value
-from ..kinds import as_floats
+from ..kinds import as_floats, converted
 from .linear_algebra import eigh, eigvalsh, square
 
 
@@ -160,6 +160,7 @@ class EigResult(NamedTuple):
 
 def real_eig(a: Operand) -> EigResult:
     """Decompose matrices with real eigenvalues; a guard checks that they are real."""
+    dtype = as_floats(as_value(a)).dtype
     a = square(a)
     if a.size == 0:
         return EigResult(np.sum(a, axis=-1), a)
@@ -167,7 +168,7 @@ def real_eig(a: Operand) -> EigResult:
     if not np.all(packed[..., -1] == 1.0):
         raise UnsupportedFunction("np.linalg.eig of a matrix with complex eigenvalues", got=f"shape {a.shape}",
                                   fix="use np.linalg.eigh where the matrix is symmetric, or np.linalg.svd")  # fmt: skip
-    return EigResult(*eig_parts(packed, a.shape[-1]))
+    return EigResult(*(converted(part, dtype) for part in eig_parts(packed, a.shape[-1])))
 
 
 # Since NumPy 2.5 real eigenvalues are complex numbers, too.
@@ -198,5 +199,5 @@ def roots(p: Operand) -> Operand:
     if end - first < 2:
         return zeros
     n = end - first - 1
-    companion = np.concatenate([(-p[first + 1 : end] / p[first])[None, :], np.eye(n)[:-1]])
-    return np.concatenate([real_eig(companion).eigenvalues, zeros])
+    companion = np.concatenate([(-p[first + 1 : end] / p[first])[None, :], np.eye(n, dtype=p.dtype)[:-1]])
+    return np.concatenate([real_eig(companion).eigenvalues, zeros.astype(p.dtype)])

@@ -250,6 +250,7 @@ class TrackedArray(Versioned):
         return functions.transpose(self, axes or None)
 
     def astype(self, dtype: DTypeLike, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Operand:
+        dtype = np.dtype(dtype)  # that of None is float64
         check_cast(self.dtype, dtype, casting)
         dtype = functions.tracked_dtype(dtype)
         if not copy and dtype == self.dtype and layout(self, order) is self:
