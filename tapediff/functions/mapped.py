@@ -8,7 +8,17 @@ import numpy as np
 
 from ..errors import ArgumentMismatch, ShapeMismatch
 from ..ir.instruction import Operand, Tree
-from ..ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, flatten, holds_tracked, parts_of, paths, unflatten
+from ..ir.pytree import (
+    ARRAY,
+    TreeDef,
+    count_leaves,
+    describe_treedef,
+    flatten,
+    holds_tracked,
+    parts_of,
+    paths,
+    unflatten,
+)
 from .loops import scan
 
 # An axis, None for an argument that all rows share, or a container of these with the structure of an argument.

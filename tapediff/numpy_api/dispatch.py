@@ -136,6 +136,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwargs
         return complex_dispatch.call_ufunc(ufunc, method, inputs, kwargs)
     if method == "at":
         return writing.at(ufunc, *inputs)
+    if method in ("accumulate", "reduceat") and isinstance(kwargs.get("axis"), tuple) and len(kwargs["axis"]) == 1:
+        kwargs["axis"] = kwargs["axis"][0]
     if any(type(value) is WholeNumber for value in inputs):
         inputs = tuple(ufunc_operands(ufunc, method, inputs))
     out, casts = kwargs.pop("out", None), kwargs.get("casting") == "unsafe"
@@ -243,7 +245,7 @@ def call_function(function: NumpyFunction, args: tuple[Operand, ...], kwargs: di
         return complex_dispatch.call_function(function, args, kwargs, FUNCTIONS)
     implementation = FUNCTIONS.get(function) or WRITERS.get(function)
     if implementation is not None and not kwargs and len(args) <= _place_of_out(function):
-        return implementation(*args)
+        return shaping.as_numpy_lays_out(implementation(*args), function, args, kwargs)
     name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
     if implementation is None:
         name = name.removeprefix("numpy.")
@@ -252,7 +254,7 @@ def call_function(function: NumpyFunction, args: tuple[Operand, ...], kwargs: di
     args, kwargs, out = _without_out(function, args, kwargs)
     name = name.removeprefix("numpy.")
     if out is None:
-        return _called(name, implementation, args, kwargs)
+        return shaping.as_numpy_lays_out(_called(name, implementation, args, kwargs), function, args, kwargs)
     _require_tracked_out(name, (out,))
     if any(map(_holds_tracked, args)):
         result = _called(name, implementation, args, kwargs)
@@ -264,7 +266,8 @@ def call_function(function: NumpyFunction, args: tuple[Operand, ...], kwargs: di
 def call_method(name: str, array: Operand, args: tuple[Operand, ...], kwargs: dict[str, Operand]) -> Operand:
     args, kwargs, out = _without_out(getattr(np, name, None), (array, *args), kwargs)
     if out is None:
-        return METHODS[name](*args, **kwargs)
+        numpys = lambda a, *rest, **named: getattr(a, name)(*rest, **named)  # noqa: E731 -- its name is its use
+        return shaping.as_numpy_lays_out(METHODS[name](*args, **kwargs), numpys, args, kwargs)
     _require_tracked_out(name, (out,))
     return writing.deliver_into(out, METHODS[name](*args, **kwargs), name)
 

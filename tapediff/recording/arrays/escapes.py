@@ -38,7 +38,7 @@ _WRITE = (
     "its entries by np.stack([...]) or np.concatenate([...])"
 )
 # NumPy's names of its types, which convert what they are called with.
-_SCALAR_TYPES = frozenset(name for name in dir(np) if isinstance(vars(np).get(name), type) and issubclass(vars(np)[name], np.number | np.bool_))
+_SCALAR_TYPES = frozenset(name for name, found in vars(np).items() if isinstance(found, type) and issubclass(found, np.number | np.bool_))
 _STORE, _READ, _CALL = "write entries", "read entries", "call"
 _WRITING_METHODS = frozenset(("fill", "put"))
 
