@@ -218,7 +218,7 @@ _NUMBERS = (int, float, complex)
 _LOGIC = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)  # their loops take numbers as masks
 
 
-def _as_the_loop_takes(ufunc: np.ufunc, inputs: tuple[Operand, ...], dtype: DTypeLike, casting: str) -> tuple[Operand, ...]:
+def _as_the_loop_takes(ufunc: np.ufunc, inputs: tuple[Operand, ...], dtype: DTypeLike, casting: Operand) -> tuple[Operand, ...]:
     """The operands in the dtypes of the loop whose results have a dtype, which is that of the operands for most ufuncs."""
     dtype = np.dtype(getattr(dtype, "type", dtype))  # a class of dtypes stands for its dtype
     kinds = tuple(type(v) if type(v) in _NUMBERS else as_value(v).dtype for v in inputs)

@@ -59,7 +59,7 @@ def at_first_entries(index: Operand) -> Operand:
 
 
 def _first_entry(entry: Operand) -> Operand:
-    if isinstance(entry, list) and holds_tracked_index(entry):
+    if issubclass(type(entry), list) and holds_tracked_index(entry):
         return [_first_entry(e) for e in entry]
     if not is_tracked(entry):
         return entry
