@@ -393,7 +393,7 @@ def _split(weights, values):
         lambda z, x: np.sum(z, dtype=float), lambda z, x: np.mean(z, 0, float), lambda z, x: z.cumsum(dtype=float),
         lambda z, x: np.prod(z, dtype=int), lambda z, x: np.std(z, dtype=np.float32), lambda z, x: np.trace(z, dtype=float),
         lambda z, x: np.exp(z, where=x > 0.0), lambda z, x: np.abs(z, where=x > 0.0), lambda z, x: np.add(z, 1.0, where=x > 0.0),
-        lambda z, x: np.prod(z, initial=2.0), lambda z, x: np.average(x, weights=z), lambda z, x: np.var(z, mean=0.5),
+        lambda z, x: np.prod(z, initial=2.0), lambda z, x: np.average(x, weights=z), lambda z, x: np.insert(x, 0, z[0, 0]), lambda z, x: np.var(z, mean=0.5),
     ],
 )  # fmt: skip
 def test_an_argument_that_would_change_the_value_is_refused_where_it_is_not_supported(call):

@@ -52,7 +52,7 @@ def _dtype_of(value: Operand) -> Operand:
 
 FUNCTIONS: dict[Function, Function] = {
     np.result_type: lambda *values: np.result_type(*map(_dtype_of, values)),
-    np.can_cast: lambda from_, to, casting="safe": np.can_cast(_dtype_of(from_), _dtype_of(to), casting),
+    np.can_cast: lambda from_, to, *args, **named: np.can_cast(_dtype_of(from_), _dtype_of(to), *args, **named),
     np.common_type: lambda *arrays: np.complex128,
     **functions.PARTWISE, **functions.PRODUCTS, **functions.COMPOSED, **fourier.FUNCTIONS, **linear_algebra.FUNCTIONS,
 }  # fmt: skip
@@ -176,7 +176,7 @@ def call_function(
         try:
             inspect.signature(answer).bind(*args, **named)
         except TypeError as error:
-            raise refused(f"np.{function.__name__} with this argument", "leave it out, or call it on z.real and z.imag", str(error)) from None
+            raise refused(f"np.{function.__name__} with this argument", "leave it out, or take z.real and z.imag", str(error)) from None
     result = answer(*args, **named)
     return result if out is None else deliver_into(out, result, function.__name__)
 

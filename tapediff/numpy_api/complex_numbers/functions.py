@@ -81,11 +81,20 @@ PARTWISE: dict[Function, Function] = {
     **{f: _of_each(f) for f in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
     **{f: on_parts(f, 0, "arrays", "tup") for f in (
         np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.block)},
-    np.append: on_parts(np.append, 0, 1, "arr", "values"), np.insert: on_parts(np.insert, 0, 2, "arr", "values"),
+    np.append: on_parts(np.append, 0, 1, "arr", "values"),
     np.compress: on_parts(np.compress, 1, "a"), np.extract: on_parts(np.extract, 1, "arr"),
     np.select: on_parts(np.select, 1, 2, "choicelist", "default"), np.choose: on_parts(np.choose, 1, "choices"),
     np.interp: on_parts(np.interp, 2, 3, 4, "fp", "left", "right"), np.linspace: on_parts(np.linspace, 0, 1, "start", "stop"),
 }  # fmt: skip
+
+
+def insert(arr: Operand, obj: Operand, values: Operand, axis: int | None = None) -> Operand:
+    if not is_complex(arr):  # NumPy drops the imaginary parts
+        raise refused("np.insert of complex values into real ones", "write arr.astype(complex), or insert z.real")
+    return on_parts(np.insert, 0, 2)(arr, obj, values, axis)
+
+
+PARTWISE[np.insert] = insert
 
 
 # Products
@@ -302,12 +311,12 @@ COMPOSED: dict[Function, Function] = {
     np.linalg.norm: norm, np.linalg.vector_norm: lambda x, **named: np.linalg.vector_norm(absolute(x), **named),
     np.real: lambda val: parts(val)[0], np.imag: lambda val: both(val)[1],
     np.iscomplexobj: lambda x: True, np.isrealobj: lambda x: False, np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim,
-    np.size: size, np.average: average, np.zeros_like: _like(0.0), np.empty_like: _like(0.0), np.ones_like: _like(1.0), np.full_like: full_like,
+    np.average: average, np.zeros_like: _like(0.0), np.empty_like: _like(0.0), np.ones_like: _like(1.0), np.full_like: full_like,
     np.all: _of_masks(np.all), np.any: _of_masks(np.any), np.count_nonzero: _of_masks(np.count_nonzero),
     np.nonzero: _of_masks(np.nonzero), np.flatnonzero: _of_masks(np.flatnonzero), np.argwhere: _of_masks(np.argwhere),
     np.copyto: copyto, np.fill_diagonal: fill_diagonal, np.linalg.multi_dot: multi_dot, np.linalg.matrix_power: matrix_power,
     np.meshgrid: meshgrid,
     np.broadcast_arrays: lambda *args: tuple(np.broadcast_to(v, np.broadcast_shapes(*map(np.shape, args))) for v in args),
-    np.conj: conjugate,
+    np.conj: conjugate, np.size: size,
 }  # fmt: skip
 

@@ -51,9 +51,16 @@ def svd(a: Operand, full_matrices: bool = True, compute_uv: bool = True, hermiti
         return _symmetric_svd(a, compute_uv)
     m, n = a.shape[-2:]
     if compute_uv and full_matrices and m != n:
+        if not m * n:
+            return SVDResult(_identities(a, m), np.zeros((*a.shape[:-2], 0), a.dtype), _identities(a, n))
         return SVDResult(*full_svd_parts(SVD_FULL(a), m, n))
     result = SVDResult(*svd_parts(SVD(a), m, n))
     return result if compute_uv else result.S
+
+
+def _identities(a: Operand, size: int) -> np.ndarray:
+    """For each matrix of a stack; what matrices without entries are decomposed into."""
+    return np.array(np.broadcast_to(np.eye(size, dtype=a.dtype), (*a.shape[:-2], size, size)))
 
 
 def _symmetric_svd(a: Operand, compute_uv: bool) -> Operand:
@@ -85,6 +92,8 @@ def qr(a: Operand, mode: str = "reduced") -> Operand:
         raise ValueError(f"Unrecognized mode '{mode}'")
     if mode == "raw":
         raise UnsupportedFunction(f"np.linalg.qr with mode={mode!r}", got=f"shape {a.shape}", fix="use mode='reduced'")
+    if mode == "complete" and m > n == 0:
+        return QRResult(_identities(a, m), a)
     if mode == "complete" and m > n:
         return QRResult(*full_qr_parts(QR_FULL(a), m, n))
     result = QRResult(*qr_parts(QR(a), m, n))
