@@ -42,6 +42,11 @@ def is_called_by(frame: FrameType, function: Callable[..., object], name: str) -
     return (known[called] if called in known else frame.f_globals.get(called)) is function
 
 
+def called_name(frame: FrameType) -> str:
+    """The last part of the name that a frame now calls; "" if it has none, or if that is unknown."""
+    return (_called_names(frame.f_code).get(frame.f_lasti) or "").removeprefix(".") if IS_KNOWN else ""
+
+
 @lru_cache(maxsize=1024)
 def _called_names(code: CodeType) -> dict[int, str | None]:
     """Offset of a call -> last part of the called name, with its dot; None if it has no name, or no positions are kept."""

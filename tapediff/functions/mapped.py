@@ -8,7 +8,17 @@ import numpy as np
 
 from ..errors import ArgumentMismatch, ShapeMismatch
 from ..ir.instruction import Operand, Tree
-from ..ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, flatten, holds_tracked, parts_of, unflatten
+from ..ir.pytree import (
+    ARRAY,
+    TreeDef,
+    count_leaves,
+    describe_treedef,
+    flatten,
+    holds_tracked,
+    parts_of,
+    paths,
+    unflatten,
+)
 from .loops import scan
 
 # An axis, None for an argument that all rows share, or a container of these with the structure of an argument.
@@ -33,7 +43,8 @@ def vmap(f: Callable[..., Tree], *args: Tree, in_axes: Axes = 0, out_axes: Axes 
     if len(counts) > 1:
         raise ShapeMismatch(
             "arguments of td.vmap have different numbers of rows", got=", ".join(f"{n} in {label}" for n, label in counts.items()),
-            fix="name the axis of the rows in in_axes=; None for an argument that all rows share",
+            fix="name the axis of the rows in in_axes=; None for an argument that all rows share; stack a list of rows, np.stack(rows), "
+            "padded to one length",
         )  # fmt: skip
 
     def row(_: None, entries: Sequence[Operand]) -> tuple[None, Tree]:
@@ -41,6 +52,8 @@ def vmap(f: Callable[..., Tree], *args: Tree, in_axes: Axes = 0, out_axes: Axes 
         values = [unflatten(treedef, [next(rest) if one is None else one[0] for one in shared]) for treedef, shared in given]
         return None, f(*values[: len(args)], **dict(zip(named, values[len(args) :])))
 
+    row.__name__ = getattr(f, "__name__", "f")
+    row.__dict__["verb"] = "td.vmap"  # for messages
     leaves, treedef = flatten(scan(row, None, streams)[1])
     axes = _expanded(out_axes, treedef, "the result")
     placed = [_moved(leaf, 0, axis, "the result") for leaf, axis in zip(leaves, axes) if axis is not None]
@@ -62,11 +75,11 @@ def _split(
     # What all rows share may be any object.
     leaves, treedef = ([value], ARRAY) if axes is None and not holds_tracked(value) else flatten(value)
     shared: list[tuple[Operand] | None] = []
-    for leaf, axis in zip(leaves, _expanded(axes, treedef, label)):
+    for leaf, axis, place in zip(leaves, _expanded(axes, treedef, label), paths(treedef, label) if len(leaves) > 1 else [label]):
         shared.append((leaf,) if axis is None else None)
         if axis is not None:
-            streams.append(_moved(leaf, axis, 0, label))
-            counts.setdefault(np.shape(streams[-1])[0], label)
+            streams.append(_moved(leaf, axis, 0, place))
+            counts.setdefault(np.shape(streams[-1])[0], place)
     return treedef, tuple(shared)
 
 

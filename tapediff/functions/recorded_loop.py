@@ -32,7 +32,7 @@ class RecordedLoop:
         self, name: str, f: Callable[..., object], frozen: Frozen, treedef: TreeDef, run: Callable[[list[Callable[..., Tree]], Tree], Tree],
         x_treedef: TreeDef | None, site: Site | None,
     ) -> None:  # fmt: skip
-        self.name = f"{name} of {getattr(f, '__name__', 'f')}"
+        self.name = f"{getattr(f, 'verb', name)} of {getattr(f, '__name__', 'f')}"
         self.frozen, self.treedef, self.run, self.site = frozen, treedef, run, site
         self.x_treedef = flatten(None)[1] if x_treedef is None else x_treedef
         self.rest: TreeDef = self.x_treedef

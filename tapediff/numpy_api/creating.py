@@ -13,12 +13,14 @@ from itertools import islice
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..base.source_location import user_site
+from ..errors import UnsupportedFunction
 from ..ir.instruction import Computes, Operand, Recorded, is_tracked
 from ..ops.arrays.shape import BROADCAST
 from .complex_numbers.pair import Pair, holds_complex, is_complex, pair, parts, refused
 from .joining import as_value
 from .kinds import COMPLEX128, Shape, common_floats, converted, tracked_dtype
-from .shaping import copy, laid_out, layout, reshape
+from .shaping import copy, laid_out, layout, lying_as, reshape
 
 # NumPy's limit on axes: lists nested deeper hold nothing that it would find.
 MOST_AXES = 64
@@ -164,7 +166,10 @@ def fromiter(iter: Iterable[Operand], dtype: DTypeLike | None, count: int = -1) 
 
 def arange(*args: Operand, **named: Operand) -> Operand:
     """The length is a shape: tracked integers are guarded, floats are refused."""
-    plain = [operator.index(a) if is_tracked(a) and a.dtype.kind == "i" else a for a in args]
+    if any(is_tracked(a) and a.dtype.kind != "i" for a in (*args, *named.values())):
+        raise UnsupportedFunction("np.arange of tracked floats, whose length would depend on data", at=user_site(),
+                                  fix="write start + step * np.arange(n) with a plain n")  # fmt: skip
+    plain = [operator.index(a) if is_tracked(a) else a for a in args]
     return np.arange(*plain, **named)
 
 
@@ -194,8 +199,8 @@ def full_like(
         value = converted(value, result.dtype)
         if np.broadcast_shapes(value.shape, result.shape) != result.shape:
             raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {result.shape}")
-        return _lying_as(BROADCAST(value, shape=result.shape), result._value)
-    return _lying_as(a._recorder.tracked_constant(np.full(result.shape, value, result.dtype)), result._value)
+        return lying_as(BROADCAST(value, shape=result.shape), result._value)
+    return lying_as(a._recorder.tracked_constant(np.full(result.shape, value, result.dtype)), result._value)
 
 
 def linspace(
@@ -216,7 +221,7 @@ def linspace(
     if dtype is not None:
         points = converted(np.floor(points) if np.dtype(dtype).kind in "iu" else points, dtype)
     points = np.moveaxis(points, 0, axis)
-    return (points, step) if retstep else points
+    return (points, step if gaps > 0 else np.nan) if retstep else points
 
 
 def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape, order: Operand) -> Operand:
@@ -225,13 +230,4 @@ def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape
     if order == "C" or a.ndim < 2:
         return a._recorder.tracked_constant(np.full(a.shape if shape is None else shape, value, dtype))
     made = np.full_like(laid_out(a), value, dtype, order, shape=shape)
-    return _lying_as(a._recorder.tracked_constant(made), made)
-
-
-def _lying_as(a: Operand, memory: Operand) -> Operand:
-    """A new array with the memory layout of another."""
-    value = a._value
-    if type(value) is np.ndarray and type(memory) is np.ndarray and not (memory.flags.c_contiguous and value.flags.c_contiguous):
-        value = np.empty_like(memory)
-        value[...] = a._value
-    return type(a)(a._recorder, a._id, value, a.type)
+    return lying_as(a._recorder.tracked_constant(made), made)

@@ -8,6 +8,7 @@ from functools import cache
 from typing import NoReturn, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..base.source_location import scipy_function, user_site
 from ..errors import UnsupportedFunction
@@ -94,7 +95,7 @@ FUNCTIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     np.copy: arrays(shaping.copy),
     np.zeros_like: arrays(creating.zeros_like), np.empty_like: arrays(creating.zeros_like), np.ones_like: arrays(creating.ones_like),
     np.full_like: arrays(creating.full_like), np.linspace: creating.linspace, np.fliplr: lambda m: m[:, ::-1], np.flipud: lambda m: m[::-1],
-    np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: shaping.size,
     np.dot: products.dot, np.inner: products.inner, np.outer: products.outer, np.vdot: products.vdot,
     np.tensordot: arrays(products.tensordot), np.kron: products.kron, np.einsum: einsum.einsum,
     np.linalg.cholesky: linear_algebra.cholesky, np.linalg.solve: linear_algebra.solve, np.linalg.inv: linear_algebra.inv,
@@ -119,7 +120,7 @@ METHODS: dict[str, Callable[..., Operand]] = {
     "sum": reducing.sum, "mean": reducing.mean, "var": reducing.var, "std": reducing.std, "prod": reducing.prod,
     "cumsum": reducing.cumsum, "cumprod": reducing.cumprod, "max": reducing.amax, "min": reducing.amin, "all": reducing.all,
     "any": reducing.any, "argmax": reducing.argmax, "argmin": reducing.argmin, "argsort": ordering.argsort,
-    "clip": elementwise.clip, "round": elementwise.around, "copy": shaping.method_copy, "ravel": shaping.ravel,
+    "clip": elementwise.clipped, "round": elementwise.around, "copy": shaping.method_copy, "ravel": shaping.ravel,
     "flatten": shaping.flatten, "squeeze": shaping.squeeze, "swapaxes": shaping.swapaxes, "diagonal": shaping.diagonal,
     "trace": shaping.trace, "repeat": shaping.repeat, "dot": products.dot, "nonzero": ordering.nonzero,
     "searchsorted": ordering.searchsorted, "ptp": reducing.ptp,
@@ -134,6 +135,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwargs
         return complex_dispatch.call_ufunc(ufunc, method, inputs, kwargs)
     if method == "at":
         return writing.at(ufunc, *inputs)
+    if method in ("accumulate", "reduceat") and isinstance(kwargs.get("axis"), tuple) and len(kwargs["axis"]) == 1:
+        kwargs["axis"] = kwargs["axis"][0]
     if any(type(value) is WholeNumber for value in inputs):
         inputs = tuple(ufunc_operands(ufunc, method, inputs))
     out, casts = kwargs.pop("out", None), kwargs.get("casting") == "unsafe"
@@ -181,22 +184,19 @@ def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwa
         kwargs.pop("subok", None)
         kwargs.pop("order", None)
         if kwargs.get("dtype") is not None:
-            dtype = kwargs["dtype"]
-            dtype = np.dtype(getattr(dtype, "type", dtype))  # a class of dtypes stands for its dtype
-            for value in inputs:
-                if hasattr(value, "dtype") and not np.can_cast(value.dtype, dtype, casting):
-                    raise TypeError(f"Cannot cast ufunc '{name}' input from {value.dtype!r} to {dtype!r} with casting rule '{casting}'")
-            inputs = tuple(converted(v, dtype) if is_tracked(v := as_value(value)) else v.astype(dtype) for value in inputs)
+            inputs = _as_the_loop_takes(ufunc, inputs, kwargs["dtype"], casting)
         elif casting not in ("same_kind", "unsafe"):
-            kinds = tuple(type(v) if type(v) in (int, float, complex) else as_value(v).dtype for v in inputs)
-            ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), casting=casting)  # raises as NumPy does
+            # Raises as NumPy does. Arrays without entries, since `resolve_dtypes` of Python's numbers crashes in NumPy 2.4.
+            ufunc(*(v if type(v) in _NUMBERS else np.empty((0,) * max(1, np.ndim(v)), as_value(v).dtype) for v in inputs), casting=casting)
         kwargs.pop("dtype", None)
         if kwargs.get("where") is True:
             del kwargs["where"]
         if kwargs and ufunc.signature is not None and composition is not None:
             return _called(name, composition, inputs, kwargs)
+        if "where" in kwargs:
+            unsupported(name, "the argument where= without out=", "use np.where(mask, value, other)")
         if kwargs:
-            unsupported(name, f"the argument {sorted(kwargs)[0]}= without out=", "use np.where(mask, value, other)")
+            unsupported(name, f"the argument {sorted(kwargs)[0]}=", "leave it out; dtype= gives the type of the result")
         if composition is not None:
             return composition(*(as_value(v) if isinstance(v, (list, tuple)) else v for v in inputs))
         return op(*map(as_mask, inputs)) if op in MASK_OPS else op(*inputs)  # type: ignore[misc]
@@ -213,6 +213,24 @@ def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwa
     return unsupported(f"{name}.{method}", None, instead_of(f"{name}.{method}"))
 
 
+_NUMBERS = (int, float, complex)
+_LOGIC = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)  # their loops take numbers as masks
+
+
+def _as_the_loop_takes(ufunc: np.ufunc, inputs: tuple[Operand, ...], dtype: DTypeLike, casting: Operand) -> tuple[Operand, ...]:
+    """The operands in the dtypes of the loop whose results have a dtype, which is that of the operands for most ufuncs."""
+    dtype = np.dtype(getattr(dtype, "type", dtype))  # a class of dtypes stands for its dtype
+    kinds = tuple(type(v) if type(v) in _NUMBERS else as_value(v).dtype for v in inputs)
+    if ufunc in _LOGIC and dtype == np.bool_:
+        return inputs
+    signature = (*[None] * ufunc.nin, *[dtype] * ufunc.nout)
+    wanted = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), signature=signature, casting="unsafe")
+    for value, kind in zip(inputs, wanted):
+        if hasattr(value, "dtype") and not np.can_cast(value.dtype, kind, casting):
+            raise TypeError(f"Cannot cast ufunc '{ufunc.__name__}' input from {value.dtype!r} to {kind!r} with casting rule '{casting}'")
+    return tuple(converted(v, kind) if is_tracked(v := as_value(value)) else v.astype(kind) for value, kind in zip(inputs, wanted))
+
+
 def _name_of_ufunc(ufunc: np.ufunc) -> str:
     """NumPy's name, or SciPy's with its module; if a SciPy function called the ufunc, the name of the function that the user called."""
     name = ufunc.__name__
@@ -226,17 +244,16 @@ def call_function(function: NumpyFunction, args: tuple[Operand, ...], kwargs: di
         return complex_dispatch.call_function(function, args, kwargs, FUNCTIONS)
     implementation = FUNCTIONS.get(function) or WRITERS.get(function)
     if implementation is not None and not kwargs and len(args) <= _place_of_out(function):
-        return implementation(*args)
+        return shaping.as_numpy_lays_out(implementation(*args), function, args, kwargs)
     name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
     if implementation is None:
         name = name.removeprefix("numpy.")
         unsupported(name, None, instead_of(name))
-    if any(value is np._NoValue for value in kwargs.values()):
-        kwargs = {key: value for key, value in kwargs.items() if value is not np._NoValue}
+    kwargs = {key: v for key, v in kwargs.items() if v is not np._NoValue and not (key == "device" and v in (None, "cpu"))}
     args, kwargs, out = _without_out(function, args, kwargs)
     name = name.removeprefix("numpy.")
     if out is None:
-        return _called(name, implementation, args, kwargs)
+        return shaping.as_numpy_lays_out(_called(name, implementation, args, kwargs), function, args, kwargs)
     _require_tracked_out(name, (out,))
     if any(map(_holds_tracked, args)):
         result = _called(name, implementation, args, kwargs)
@@ -248,7 +265,8 @@ def call_function(function: NumpyFunction, args: tuple[Operand, ...], kwargs: di
 def call_method(name: str, array: Operand, args: tuple[Operand, ...], kwargs: dict[str, Operand]) -> Operand:
     args, kwargs, out = _without_out(getattr(np, name, None), (array, *args), kwargs)
     if out is None:
-        return METHODS[name](*args, **kwargs)
+        numpys = lambda a, *rest, **named: getattr(a, name)(*rest, **named)  # noqa: E731 -- its name is its use
+        return shaping.as_numpy_lays_out(METHODS[name](*args, **kwargs), numpys, args, kwargs)
     _require_tracked_out(name, (out,))
     return writing.deliver_into(out, METHODS[name](*args, **kwargs), name)
 

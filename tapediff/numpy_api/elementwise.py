@@ -37,17 +37,30 @@ def mask_operation(op: Op, bitwise: np.ufunc, *operands: Operand) -> Operand:
 
 
 def where(condition: Operand, x: Operand = None, y: Operand = None) -> Operand:
-    if x is None or y is None:
+    if (x is None) != (y is None):
+        raise ValueError("either both or neither of x and y should be given")
+    if x is None:
         return np.nonzero(condition)
     return SELECT(as_mask(condition), x, y)
 
 
-def clip(a: Operand, a_min: Operand = None, a_max: Operand = None, **bounds: Operand) -> Operand:
-    low, high = bounds.pop("min", a_min), bounds.pop("max", a_max)
-    if bounds:
-        raise TypeError(f"unsupported arguments {sorted(bounds)}")
-    result = +a if low is None else MAXIMUM(a, low)
-    return result if high is None else MINIMUM(result, high)
+def clip(
+    a: Operand, a_min: Operand = np._NoValue, a_max: Operand = np._NoValue, *, min: Operand = np._NoValue, max: Operand = np._NoValue
+) -> Operand:
+    if a_min is a_max is np._NoValue:
+        return clipped(a, *(None if bound is np._NoValue else bound for bound in (min, max)))
+    missing = [name for name, bound in (("a_min", a_min), ("a_max", a_max)) if bound is np._NoValue]
+    if missing:
+        raise TypeError(f"clip() missing 1 required positional argument: '{missing[0]}'")
+    if min is not np._NoValue or max is not np._NoValue:
+        raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden.")
+    return clipped(a, a_min, a_max)
+
+
+def clipped(a: Operand, min: Operand = None, max: Operand = None) -> Operand:
+    """The method clip of arrays."""
+    result = +a if min is None else MAXIMUM(a, min)
+    return result if max is None else MINIMUM(result, max)
 
 
 def around(a: Operand, decimals: int = 0) -> Operand:

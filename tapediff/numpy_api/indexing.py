@@ -52,8 +52,18 @@ def place_of(index: Operand) -> tuple[Operand, ...] | None:
 
 
 def at_first_entries(index: Operand) -> Operand:
-    """An index of slices and numbers with 0 in place of tracked entries."""
-    return tuple(0 if is_tracked(e) else e for e in index) if type(index) is tuple else 0 if is_tracked(index) else index
+    """An index with 0 in place of tracked entries, and zeros in place of arrays and lists of them."""
+    if type(index) is tuple:
+        return tuple(map(_first_entry, index))
+    return _first_entry(index)
+
+
+def _first_entry(entry: Operand) -> Operand:
+    if issubclass(type(entry), list) and holds_tracked_index(entry):
+        return [_first_entry(e) for e in entry]
+    if not is_tracked(entry):
+        return entry
+    return np.zeros(entry.shape, np.int64) if entry.shape else 0
 
 
 def holds_tracked_index(entries: Sequence[Operand]) -> bool:

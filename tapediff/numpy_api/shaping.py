@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import builtins
+import itertools
+import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see numpy_namespace.py
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..errors import UnsupportedFunction
-from ..ir.instruction import Operand
+from ..ir.instruction import Operand, is_tracked
 from ..ops.arrays.indexing import GATHER, PUT
 from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from .kinds import Axis, Shape, as_view
@@ -37,6 +39,8 @@ def reshape(a: Operand, shape: Shape = None, order: str = "C", copy: bool | None
 
 def _is_row_by_row(a: Operand) -> bool:
     """True if the array is C-contiguous. Arguments of the function count as such."""
+    if not is_tracked(a):
+        return not isinstance(a, np.ndarray) or a.flags.c_contiguous
     if a._view is None and (type(a._value) is not np.ndarray or a._value.flags.c_contiguous):
         return True
     return laid_out(a).flags.c_contiguous
@@ -74,10 +78,61 @@ def layout(a: Operand, order: str | None) -> Operand:
     flags = laid_out(a).flags if order in ("C", "F") else None
     if flags is None or (flags.c_contiguous if order == "C" else flags.f_contiguous):
         return a
+    return lying_as(a, np.empty(a.shape, order="C" if order == "C" else "F"))
+
+
+def lying_as(a: Operand, memory: Operand) -> Operand:
+    """A new array with the memory layout of another."""
     value = a._value
-    if type(value) is np.ndarray:
-        value = np.ascontiguousarray(value) if order == "C" else np.asfortranarray(value)
+    if type(value) is np.ndarray and type(memory) is np.ndarray and not (memory.flags.c_contiguous and value.flags.c_contiguous):
+        value = np.empty_like(memory, value.dtype)
+        value[...] = a._value
     return type(a)(a._recorder, a._id, value, a.type)
+
+
+def as_numpy_lays_out(made: Operand, numpys: Callable[..., Operand], args: Sequence[Operand], named: dict[str, Operand]) -> Operand:
+    """New arrays of several axes in the memory layout of NumPy's results, which decides if a later reshape is a view.
+
+    Where all arrays are C-contiguous, that of the results is taken as it is.
+    """
+    results = made if isinstance(made, (tuple, list)) else (made,)
+    new = [is_tracked(one) and one.ndim > 1 and one._view is None for one in results]
+    if not any(new):
+        return made
+    operands = _operands_of((*args, *named.values()))
+    if any(callable(a) and not isinstance(a, type) for a in operands):  # a function is not called twice
+        return made
+    if all(map(_is_row_by_row, operands)) and all(map(_is_row_by_row, itertools.compress(results, new))):
+        return made
+    try:
+        memory = numpys(*map(_plain, args), **{name: _plain(value) for name, value in named.items()})
+    except Exception:  # noqa: BLE001 -- not the caller's: the values are recorded already
+        return made
+    memories = memory if isinstance(made, (tuple, list)) else (memory,)
+    laid = [
+        lying_as(one, its) if is_new and np.shape(its) == one.shape and not any(a is one for a in operands) else one
+        for one, is_new, its in zip(results, new, memories)
+    ]
+    return laid[0] if results is not made else getattr(type(made), "_make", type(made))(laid)
+
+
+def _operands_of(values: Sequence[Operand]) -> list[Operand]:
+    """The arrays and functions among values and in lists."""
+    nested = [_operands_of(v) if isinstance(v, (tuple, list)) else [v] for v in values]
+    return [a for found in nested for a in found if is_tracked(a) or isinstance(a, np.ndarray) or callable(a)]
+
+
+def _plain(value: Operand) -> Operand:
+    """A tracked value at the recorded point, in NumPy's layout; lists of such."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(_plain, value))
+    if not is_tracked(value):
+        return value
+    value._refresh()
+    memory = laid_out(value)
+    made = np.empty_like(memory, value.dtype)
+    made[...] = value._value
+    return made
 
 
 def _full_shape(old: tuple[int, ...], shape: Shape) -> tuple[int, ...]:
@@ -107,8 +162,8 @@ def copy(a: Operand, order: str = "K", subok: bool = False) -> Operand:
     """A new tracked array with the same value: neither sees later writes to the other."""
     a._refresh()
     value = a._value
-    if order == "C" and type(value) is np.ndarray and not value.flags.c_contiguous:
-        value = np.array(value, order="C")  # the memory layout of NumPy's copy, which decides if a reshape is a view
+    if order in ("C", "F") and type(value) is np.ndarray:
+        value = np.asarray(value, order=order)  # the memory layout of NumPy's copy, which decides if a reshape is a view
     return type(a)(a._recorder, a._id, value, a.type)
 
 
@@ -118,7 +173,7 @@ def method_copy(a: Operand, order: str = "C") -> Operand:
 
 
 def transpose(a: Operand, axes: Sequence[int] | None = None) -> Operand:
-    axes = tuple(reversed(range(a.ndim))) if axes is None else normalize_axis_tuple(tuple(axes), a.ndim)
+    axes = tuple(reversed(range(a.ndim))) if axes is None else normalize_axis_tuple(axes, a.ndim)
     if sorted(axes) != list(range(a.ndim)):
         raise ValueError("axes don't match array")
     if axes == tuple(range(a.ndim)):
@@ -145,6 +200,13 @@ def moveaxis(a: Operand, source: int | Sequence[int], destination: int | Sequenc
     return transpose(a, order)
 
 
+def size(a: Operand, axis: Axis = None) -> Operand:
+    if axis is None:
+        return a.size
+    extents = [a.shape[k] for k in normalize_axis_tuple(axis, a.ndim)]
+    return extents[0] if len(extents) == 1 else math.prod(extents)
+
+
 def expand_dims(a: Operand, axis: Axis) -> Operand:
     axes: Operand = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = a.ndim + len(axes)
@@ -163,7 +225,7 @@ def squeeze(a: Operand, axis: Axis = None) -> Operand:
 
 
 def broadcast_to(array: Operand, shape: Shape, subok: bool = False) -> Operand:
-    shape = tuple(int(s) for s in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    shape = tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
     if np.broadcast_shapes(array.shape, shape) != shape:
         raise ValueError(f"cannot broadcast shape {array.shape} to {shape}")
     if array.shape == shape:

@@ -227,6 +227,8 @@ def put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> None:
     """Write values, repeated as often as needed, to the flat positions `ind`."""
     require_tracked(a, "put")
     ind = ind if is_tracked(ind) else np.asarray(ind)
+    if ind.dtype.kind == "b":
+        ind = ind.astype(np.int64)
     if not math.prod(ind.shape):
         return
     if mode == "wrap":

@@ -12,6 +12,7 @@ from ..errors import PosteriorError
 from ..functions.captured.pickling import Portable
 from ..ir.arguments import Constant
 from ..ir.instruction import Tree, UserFunction
+from ..ir.pytree import flatten, unflatten
 from ..recording.recorder import current_recorder
 from ..targets.evaluate.fixed_calls import FixedCalls
 from ..targets.guarded_tape import GuardedTape
@@ -287,11 +288,17 @@ def _as_point(u: Array) -> Array:
 
 
 def _as_data(value: Tree) -> Tree:
-    """Convert columns of data frames and lists of numbers to arrays; containers keep their nesting."""
+    """Copy arrays, so that later changes by the caller stay outside; convert columns of data frames and lists of numbers to arrays."""
     if isinstance(value, Mapping):
         return {name: _as_data(part) for name, part in value.items()}
     if hasattr(value, "to_numpy"):
-        return value.to_numpy()
-    if isinstance(value, list) and np.asarray(value).dtype.kind in "fiub":
-        return np.asarray(value)
-    return value
+        return np.array(value.to_numpy())
+    if isinstance(value, list):
+        try:
+            array = np.array(value)
+        except ValueError:  # arrays of several lengths
+            return [_as_data(part) for part in value]
+        if array.dtype.kind in "fiub":
+            return array
+    leaves, treedef = flatten(value)
+    return unflatten(treedef, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])

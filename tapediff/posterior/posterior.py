@@ -27,8 +27,8 @@ class Posterior(NamedDensity):
     Args:
         log_density: called with the parameters and the data by name; returns a number, and need not be normalised. Plain NumPy,
             scipy.special, td.stats; it may branch. It is the density of the constrained parameters: log-Jacobians are added here.
-        data: by name: arrays, numbers, data frame columns, containers of these. They are arguments of the kernels, so `set_data` replaces
-            them without compiling; strings, None and bools are frozen in.
+        data: by name: arrays, numbers, data frame columns, containers of these; arrays are copied. They are arguments of the kernels, so
+            `set_data` replaces them without compiling; strings, None and bools are frozen in.
         coords: the names of the entries along each dimension: `{"school": ["A", "B"]}`, or its length, `{"school": 8}`.
         generated: called with the parameters and the data that it names; returns a dict of further quantities for each draw. With an
             argument `key`, it gets a key of td.random, a new one for each draw. With an argument `rng`, it is called as plain Python, with

@@ -7,9 +7,9 @@ import random
 
 import numpy as np
 import pytest
-from flow.one_tape import POINTS, recordings
 
 import tapediff as td
+from flow.one_tape import POINTS, recordings
 
 
 def annealing(x):
@@ -104,19 +104,6 @@ def test_what_a_draw_changes_beside_the_generator_is_decided_by_a_guard():
         return items[0] * 2 + items[1] + rng.random() * x[2]
 
     assert recordings(program, POINTS[:12]) == 2
-
-
-def test_a_generator_of_the_caller_is_left_as_python_leaves_it():
-    """Its draws on a side are a guard's."""
-    rng, other = random.Random(5), random.Random(5)
-
-    def program(x, rng):
-        return x * rng.random() if x > 0 else -x
-
-    with pytest.warns(td.FrozenRandomWarning):
-        td.GuardedTape(lambda x: program(x, rng))(np.float64(1.0))
-    program(1.0, other)
-    assert rng.getstate() == other.getstate()
 
 
 def test_too_many_states_are_decided_by_guards():

@@ -401,3 +401,28 @@ def test_numbers_keep_their_kinds_in_gathers(program):
     for x in POINTS:
         with np.errstate(all="ignore"):
             np.testing.assert_allclose(g(x), program(x), rtol=1e-12)
+
+
+def test_numpys_types_convert_tracked_numbers_and_arrays():
+    """np.float64 and np.bool_, of numbers, arrays and lists, on both sides of a branch."""
+
+    def f(x):
+        total = np.float64(0.0)
+        for v in x:
+            if np.bool_(v > 0.5):
+                total += np.float64(v) ** 2
+            else:
+                total -= np.float64(v > 0.0) * v
+        return total * np.sum(np.float64([x[0], 2.0])) + np.sum(np.float64(x) * x)
+
+    target = td.GuardedTape(f)
+    for point in (np.array([0.2, 0.9, -0.4]), np.array([0.7, -0.1, 0.3])):
+        value, gradient = td.value_and_gradient(target, point)
+        assert np.isclose(value, f(point), rtol=1e-14)
+        steps = 1e-6 * np.eye(3)
+        np.testing.assert_allclose(gradient, [(f(point + h) - f(point - h)) / 2e-6 for h in steps], atol=1e-8)
+
+
+def test_a_type_of_numpys_that_is_refused_is_named():
+    with pytest.raises(td.TrackedValueEscaped, match=r"np\.asarray\(x, np\.float32\) converts x"):
+        td.record(lambda x: np.float32(x) * 2.0, 1.5)

@@ -197,3 +197,14 @@ def test_errors_name_the_line_and_what_to_write(call, error, text):
     with pytest.raises(error, match=f"(?s){text}") as raised:
         call()
     assert "test_mapped.py:" in str(raised.value)
+
+
+def test_ragged_rows_are_named_by_their_place_and_verb():
+    with pytest.raises(td.ShapeMismatch, match=r"(?s)2 in argument 0\[0\], 3 in argument 0\[1\].*np\.stack\(rows\)"):
+        td.vmap(np.sum)([np.ones(2), np.ones(3)])
+
+    def ones(a):
+        return np.ones(int(a))
+
+    with pytest.raises(td.ShapeMismatch, match=r"td\.vmap of ones returned other types"):
+        td.vmap(ones)(np.array([1.0, 2.0]))

@@ -453,6 +453,9 @@ np.linalg.qr(t)
 np.linalg.qr(s, mode="complete")
 np.linalg.qr(m, mode="complete")
 np.linalg.qr(t, mode="r")
+np.linalg.svd(e.reshape(0, 3))
+np.linalg.svd(e.reshape(3, 0))
+np.linalg.qr(e.reshape(3, 0), mode="complete")
 np.linalg.lstsq(m.T, n[0], rcond=None)[:2]
 np.linalg.lstsq(m, v)[0]
 np.linalg.lstsq(m.T, n.T)[0]

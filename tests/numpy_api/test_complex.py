@@ -327,3 +327,79 @@ def test_eigenvectors_have_the_derivative_of_their_phase_and_none_where_values_r
     repeated = lambda x: np.linalg.eigh(np.eye(2) * (1.0 + 0j) + x[0] * np.zeros((2, 2)))
     assert np.isnan(td.gradient(lambda x: np.sum(repeated(x)[1].real * [[1.0, 2.0], [3.0, 5.0]]), np.ones(1))).all()
     assert td.gradient(lambda x: np.sum(np.linalg.eigvalsh(np.eye(2) * (x[0] + 0j))), np.ones(1)) == 2.0
+
+
+_AROUND = np.arange(1.0, 7.0).reshape(2, 3) * 0.37 - 1.1
+_BESIDE = {  # what is added to complex values, or put beside them, is real or complex
+    "sum": lambda z, x: np.sum(z, initial=-7.0),
+    "sum of a complex start": lambda z, x: np.sum(z, initial=2.0 - 1j),
+    "sum by position": lambda z, x: np.sum(z, 0, None, None, False, 3.0),
+    "reduce": lambda z, x: np.add.reduce(z, initial=3.0),
+    "sum where": lambda z, x: z.sum(where=x > 0.0),
+    "diff": lambda z, x: np.diff(z, prepend=1.0, append=2.0),
+    "diff by position": lambda z, x: np.diff(z, 1, -1, 1.0, 2j),
+    "ediff1d": lambda z, x: np.ediff1d(z, to_end=[1, 2], to_begin=3.0),
+    "ediff1d by position": lambda z, x: np.ediff1d(z, [1, 2], 3j),
+    "average": lambda z, x: np.average(z, returned=True),
+    "average by weights": lambda z, x: np.average(z, axis=1, weights=[1.0, 2.0, 3.0], returned=True),
+    "trapezoid by x": lambda z, x: np.trapezoid(z, x=x),
+    "trapezoid by position": lambda z, x: np.trapezoid(z, x),
+    "trapezoid of a path": lambda z, x: np.trapezoid(x, z),
+    "trapezoid by dx": lambda z, x: np.trapezoid(z, dx=0.5j, axis=0),
+    "sum of dtype complex": lambda z, x: np.sum(z, dtype=complex),
+    "prod of dtype complex": lambda z, x: np.prod(z, 0, complex),
+    "linspace of dtype complex": lambda z, x: np.linspace(z, 2.0, 3, dtype=complex),
+    "var": lambda z, x: np.var(z, correction=1),
+    "var where": lambda z, x: np.var(z, where=x > -0.5),
+    "std": lambda z, x: np.std(z, axis=0, ddof=0.5),
+    "isclose": lambda z, x: np.isclose(z * [np.nan, 1.0, 1.0], z * [np.nan, 1.0, 2.0], equal_nan=True),
+    "array_equal": lambda z, x: x * np.array_equal(z * np.nan, z * np.nan, equal_nan=True),
+    "zeros_like": lambda z, x: np.zeros_like(z, device="cpu"),
+    "size": lambda z, x: x * np.size(z, (0, 1)),
+    "can_cast": lambda z, x: x * np.can_cast(z, complex, casting="safe"),
+}
+
+
+@pytest.mark.parametrize("name", _BESIDE)
+def test_what_stands_beside_complex_values_is_not_taken_for_both_parts(name):
+    """NumPy's value, and the derivative of both parts by differences."""
+
+    def f(x):
+        made = _BESIDE[name](x * (1.0 + 0.2j) + 0.3j, x)
+        made = made if isinstance(made, tuple) else (made,)
+        return tuple(np.real(v) for v in made) + tuple(np.imag(v) for v in made)
+
+    def plain(x):
+        return np.concatenate([np.ravel(v) for v in f(x)])
+
+    point = _AROUND + 0.01
+    np.testing.assert_allclose(np.concatenate([np.ravel(v) for v in td.record(f, _AROUND)(point)]), plain(point), rtol=1e-12, atol=1e-14)
+    weights = np.cos(np.arange(plain(point).size))
+    gradient = td.gradient(lambda x: sum(np.sum(w * v) for w, v in zip(_split(weights, f(x)), f(x))), point)
+    expected = [
+        (weights @ plain(point + h) - weights @ plain(point - h)) / 2e-6 for h in 1e-6 * np.eye(6).reshape(6, 2, 3)
+    ]  # fmt: skip
+    np.testing.assert_allclose(gradient.ravel(), expected, atol=1e-7)  # differences of 1e-6 are exact to 1e-9
+
+
+def _split(weights, values):
+    ends = np.cumsum([np.size(v) for v in values])
+    return [w.reshape(np.shape(v)) for w, v in zip(np.split(weights, ends[:-1]), values)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda z, x: np.sum(z, dtype=float), lambda z, x: np.mean(z, 0, float), lambda z, x: z.cumsum(dtype=float),
+        lambda z, x: np.prod(z, dtype=int), lambda z, x: np.std(z, dtype=np.float32), lambda z, x: np.trace(z, dtype=float),
+        lambda z, x: np.exp(z, where=x > 0.0), lambda z, x: np.abs(z, where=x > 0.0), lambda z, x: np.add(z, 1.0, where=x > 0.0),
+        lambda z, x: np.prod(z, initial=2.0), lambda z, x: np.average(x, weights=z), lambda z, x: np.insert(x, 0, z[0, 0]), lambda z, x: np.var(z, mean=0.5),
+    ],
+)  # fmt: skip
+def test_an_argument_that_would_change_the_value_is_refused_where_it_is_not_supported(call):
+    with pytest.raises(td.UnsupportedFunction, match="complex tracked arrays"):
+        td.record(lambda x: call(x * (1.0 + 0.2j) + 0.3j, x), _AROUND)
+
+
+def test_the_deviation_of_equal_complex_values_has_the_gradient_zero():
+    assert td.gradient(lambda x: np.std(np.ones(3) * x * 1j), 3.0) == 0.0

@@ -6,6 +6,7 @@ import pickle
 import re
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +174,26 @@ def test_other_data_are_used_without_compiling():
         post.set_data(x=Y)
     with pytest.raises(AttributeError):
         post.data = {}
+
+
+@pytest.mark.parametrize("inside", [lambda y: y, lambda y: (y, 2), lambda y: [y, np.ones(2)], lambda y: {"first": y}, lambda y: {"first": [y]}])
+def test_data_are_copied_when_they_are_given(inside: Callable[[np.ndarray], object]) -> None:
+    """Later changes of the caller's arrays stay outside, at first and after set_data, in containers too."""
+
+    def log_density(mu, y):
+        while not isinstance(y, np.ndarray) and not hasattr(y, "shape"):
+            y = y["first"] if isinstance(y, dict) else y[0]
+        return -np.sum((y - mu) ** 2)
+
+    y, u = np.ones(3), np.zeros(1)
+    post = td.Posterior(log_density, mu=td.real(), data={"y": inside(y)})
+    for expected in (-3.0, -12.0):
+        before = post.log_density(u), post.log_density_gradient(u)[1][0]
+        assert before[0] == post.plain_log_density(u) == expected
+        y[:] = 7.0
+        assert (post.log_density(u), post.log_density_gradient(u)[1][0]) == before
+        y[:] = 2.0
+        post.set_data(y=inside(y))
 
 
 def test_data_of_any_length_share_a_tape(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,8 @@ import pytest
 import tapediff as td
 from tests.support.scenarios import targets_of
 
+POINT = np.array([0.5, -1.25])
+
 Point = collections.namedtuple("Point", "u v")
 
 
@@ -512,3 +514,19 @@ def test_the_function_is_given_containers_of_its_own():
         np.testing.assert_allclose(td.gradient(target, p)["x"], 4.0 * np.ones(2) + 2.0)
         assert list(p) == ["x"]
         assert np.array_equal(p["x"], np.ones(2))
+
+
+@pytest.mark.parametrize("other", [lambda x: 3, lambda x: True, lambda x: x > 0.0, lambda x: x.astype(int), lambda x: np.arange(2)])
+@pytest.mark.parametrize("form", [lambda f: f, lambda f: td.record(f, POINT), lambda f: td.compile(f, POINT), td.GuardedTape])
+def test_the_jacobian_of_ints_and_bools_in_containers_is_none(form, other):
+    """Every other result keeps its place, by both modes and beside the value."""
+    squares = np.diag(2.0 * POINT)
+    target = form(lambda x: {"a": (other(x), x**2), "b": [other(x), {"c": x[0], "d": "text"}]})
+    for jacobian in (td.jacobian(target, POINT), td.jacobian(target, POINT, mode="forward"), td.value_and_jacobian(target, POINT)[1]):
+        np.testing.assert_array_equal(jacobian["a"][1], squares)
+        np.testing.assert_array_equal(jacobian["b"][1]["c"], [1.0, 0.0])
+        assert jacobian["a"][0] is jacobian["b"][0] is None
+        assert jacobian["b"][1]["d"] == "text"
+    first, second = td.jacobian(form(lambda x: (other(x), x**2)), POINT)
+    assert first is None
+    np.testing.assert_array_equal(second, squares)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...numpy_api.creating import array, holds_tracked
 from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
@@ -91,6 +92,18 @@ def float_(number: Object = 0.0, /) -> Object:
         return note_python(np.where(number, 1.0, 0.0))
     # A new number: only this one is Python's.
     return note_python(number * 1.0 if number.type.dtype == np.float64 else number.astype(np.float64))
+
+
+def numpys(kind: type[np.generic]) -> Callable[..., Object]:
+    """A type of NumPy's numbers, called: np.float64(x)."""
+
+    def program(value: Object = 0, /) -> Object:
+        if not holds_tracked(value):
+            return NATIVE
+        made = array(value, kind)
+        return made if made.shape else note_kind(made[()] * kind(1), Kind(False, False))
+
+    return program
 
 
 # Statistics

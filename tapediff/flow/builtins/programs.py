@@ -104,6 +104,7 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     collections._count_elements: lists_and_dicts.counted_,  # pyright: ignore[reportAttributeAccessIssue]  # used by Counter
     itertools.chain.from_iterable: where(lazy.holds_owned, in_python.chain_of_),
     math.trunc: numbers.int_,
+    **{kind: numbers.numpys(kind) for kind in (np.float64, np.bool_)},
     builtins.ascii: numbers.repr_,
     np.errstate: numbers.error_states_,
     np.seterr: numbers.error_states_,

@@ -13,6 +13,7 @@ from ...base.current_recording import current_recorder
 from ...errors import TrackedValueEscaped
 from ...recording.arrays.compressed import CompressedArray
 from ...recording.arrays.tracked import TrackedArray
+from ...recording.arrays.views import laid_as
 from ..anything import Object
 from ..translate import stored_cells
 from ..users_code import KNOWN
@@ -149,11 +150,12 @@ class Version(Place):
 
     def get(self) -> Object:
         array = self.holder
-        value = array._value.copy() if isinstance(array._value, np.ndarray) else array._value
+        value = array._value.copy("K") if isinstance(array._value, np.ndarray) else array._value
         return TrackedArray(array._recorder, array._id, value, array.type)
 
     def set(self, value: Object) -> None:
-        self.holder._id, self.holder._value = value._id, value._value.copy() if isinstance(value._value, np.ndarray) else value._value
+        made = value._value.copy() if isinstance(value._value, np.ndarray) else value._value
+        self.holder._id, self.holder._value = value._id, laid_as(self.holder._value, made)
         self.holder._writes += 1
 
 

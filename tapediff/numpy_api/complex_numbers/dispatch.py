@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
@@ -37,8 +38,13 @@ _ACCUMULATE: dict[np.ufunc, Function] = {np.add: np.cumsum, np.multiply: np.cump
 # Recorded by running NumPy's own code, as for real arrays; it uses only functions that are implemented here.
 OWN = frozenset((
     np.angle, np.corrcoef, np.cov, np.iscomplex, np.isreal, np.polyadd, np.polyder, np.polyint, np.polysub, np.polyval,
-    np.real_if_close, np.vander,
+    np.real_if_close, np.trapezoid, np.vander,
 ))  # fmt: skip
+# The position of dtype, which has to be complex128.
+_PLACES_OF_DTYPE = {
+    np.sum: 2, np.mean: 2, np.prod: 2, np.cumsum: 2, np.cumprod: 2, np.var: 2, np.std: 2, np.trace: 4, np.linspace: 5, np.concatenate: 99,
+    np.stack: 99, np.vstack: 99, np.hstack: 99, np.cumulative_sum: 99, np.linalg.trace: 99,
+}  # fmt: skip
 
 def _dtype_of(value: Operand) -> Operand:
     return value.dtype if is_tracked(value) or is_complex(value) else value
@@ -46,7 +52,7 @@ def _dtype_of(value: Operand) -> Operand:
 
 FUNCTIONS: dict[Function, Function] = {
     np.result_type: lambda *values: np.result_type(*map(_dtype_of, values)),
-    np.can_cast: lambda from_, to, *casting: np.can_cast(_dtype_of(from_), _dtype_of(to), *casting),
+    np.can_cast: lambda from_, to, *args, **named: np.can_cast(_dtype_of(from_), _dtype_of(to), *args, **named),
     np.common_type: lambda *arrays: np.complex128,
     **functions.PARTWISE, **functions.PRODUCTS, **functions.COMPOSED, **fourier.FUNCTIONS, **linear_algebra.FUNCTIONS,
 }  # fmt: skip
@@ -83,8 +89,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], named:
         named.pop(ignored, None)
     if (dtype := named.pop("dtype", None)) is not None and np.dtype(dtype) != np.complex128:
         raise refused(f"np.{name} with dtype={dtype}", "leave it out: complex numbers are complex128 here")
-    result = _result(ufunc, method, inputs, named, mask)
     target = out[0] if isinstance(out, tuple) else out
+    if target is None and mask is not True and method == "__call__":
+        raise refused(f"np.{name} with where= but without out=", "use np.where(mask, value, other)")
+    result = _result(ufunc, method, inputs, named, mask)
     if target is None:
         return result
     return deliver_into(target, result if mask is True or method != "__call__" else np.where(mask, result, target), name)
@@ -156,8 +164,19 @@ def call_function(
     if answer is None:
         name = f"{'np' + module.removeprefix('numpy')}.{function.__name__}"
         raise refused(name, NO_ORDER if function in _ORDERED else _instead_of(function))
-    named = {key: value for key, value in named.items() if value is not np._NoValue}
+    named = {key: v for key, v in named.items() if v is not np._NoValue and not (key == "device" and v in (None, "cpu"))}
     out = named.pop("out", None)
+    if function in _PLACES_OF_DTYPE:
+        place = _PLACES_OF_DTYPE[function]
+        dtype = args[place] if place < len(args) else named.pop("dtype", None)
+        if dtype is not None and np.dtype(dtype) != np.complex128:
+            raise refused(f"np.{function.__name__} with dtype={np.dtype(dtype)}", "take z.real; results of complex numbers are complex128")
+        args = tuple(None if k == place else v for k, v in enumerate(args))
+    if named:
+        try:
+            inspect.signature(answer).bind(*args, **named)
+        except TypeError as error:
+            raise refused(f"np.{function.__name__} with this argument", "leave it out, or take z.real and z.imag", str(error)) from None
     result = answer(*args, **named)
     return result if out is None else deliver_into(out, result, function.__name__)
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ...base.source_location import user_site
 from ...errors import UnsupportedFunction
@@ -234,7 +234,7 @@ def shift_back(x: Operand, axes: int | Axes = None) -> Operand:
 
 
 def _rolled(x: Operand, axes: int | Axes, by: Callable[[int], int]) -> Operand:
-    places = tuple(range(np.ndim(x))) if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
+    places = tuple(range(np.ndim(x))) if axes is None else normalize_axis_tuple(axes, np.ndim(x), allow_duplicate=True)
     return np.roll(x, tuple(by(np.shape(x)[k]) for k in places), places)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Sequence
 
@@ -9,8 +10,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...ir.instruction import Operand, is_tracked
+from ...ops.elementwise.arithmetic import ROOT
 from ..joining import as_value
 from ..kinds import Axis
+from ..shaping import size
 from . import arithmetic
 from .arithmetic import absolute, conjugate, multiply, nonzero_mask
 from .pair import COMPLEX128, both, is_complex, joined, pair, parts, refused
@@ -64,24 +67,34 @@ def _of_each(function: Function) -> Function:
 _OF_A = (
     np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.expand_dims, np.squeeze, np.broadcast_to, np.flip,
     np.fliplr, np.flipud, np.roll, np.rot90, np.tile, np.repeat, np.diagonal, np.diag, np.diagflat, np.trace, np.tril, np.triu, np.take,
-    np.take_along_axis, np.copy, np.sum, np.mean, np.cumsum, np.cumulative_sum, np.diff, np.delete, np.resize, np.matrix_transpose,
+    np.take_along_axis, np.copy, np.mean, np.cumsum, np.cumulative_sum, np.delete, np.resize, np.matrix_transpose,
     np.unstack, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.lib.stride_tricks.sliding_window_view, np.nan_to_num,
-    np.linalg.diagonal, np.linalg.trace, np.linalg.matrix_transpose, np.gradient, np.ediff1d,
-    np.trapezoid, np.around, np.round, np.average,
+    np.linalg.diagonal, np.linalg.trace, np.linalg.matrix_transpose, np.gradient,
+    np.around, np.round,
 )  # fmt: skip
-# Their names for the first argument.
-_NAMES_OF_FIRST = ("a", "x", "m", "v", "ary", "array", "A", "arr", "y", "f", "filt", "val")
 
 PARTWISE: dict[Function, Function] = {
-    **{f: on_parts(f, 0, *_NAMES_OF_FIRST) for f in _OF_A},
+    **{f: on_parts(f, 0, next(iter(inspect.signature(f).parameters))) for f in _OF_A},
+    # What is added or put beside the values is split, too.
+    np.sum: on_parts(np.sum, 0, 5, "a", "initial"), np.diff: on_parts(np.diff, 0, 3, 4, "a", "prepend", "append"),
+    np.ediff1d: on_parts(np.ediff1d, 0, 1, 2, "ary", "to_end", "to_begin"),
     **{f: _of_each(f) for f in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
     **{f: on_parts(f, 0, "arrays", "tup") for f in (
         np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.block)},
-    np.append: on_parts(np.append, 0, 1, "arr", "values"), np.insert: on_parts(np.insert, 0, 2, "arr", "values"),
+    np.append: on_parts(np.append, 0, 1, "arr", "values"),
     np.compress: on_parts(np.compress, 1, "a"), np.extract: on_parts(np.extract, 1, "arr"),
     np.select: on_parts(np.select, 1, 2, "choicelist", "default"), np.choose: on_parts(np.choose, 1, "choices"),
     np.interp: on_parts(np.interp, 2, 3, 4, "fp", "left", "right"), np.linspace: on_parts(np.linspace, 0, 1, "start", "stop"),
 }  # fmt: skip
+
+
+def insert(arr: Operand, obj: Operand, values: Operand, axis: int | None = None) -> Operand:
+    if not is_complex(arr):  # NumPy drops the imaginary parts
+        raise refused("np.insert of complex values into real ones", "write arr.astype(complex), or insert z.real")
+    return on_parts(np.insert, 0, 2)(arr, obj, values, axis)
+
+
+PARTWISE[np.insert] = insert
 
 
 # Products
@@ -173,13 +186,22 @@ def cumprod(a: Operand, axis: int | None = None, dtype: object = None) -> Operan
     return array if axis is None else np.moveaxis(array, -1, axis)
 
 
-def var(a: Operand, axis: Axis = None, dtype: object = None, ddof: int = 0, keepdims: bool = False) -> Operand:
+def var(a: Operand, axis: Axis = None, dtype: object = None, ddof: float = 0, keepdims: bool = False, **named: Operand) -> Operand:
     """The variance: the sum of the variances of both parts."""
-    return sum(np.var(part, axis, ddof=ddof, keepdims=keepdims) for part in both(a))
+    if "mean" in named:
+        raise refused("np.var with mean=", "leave it out")
+    return sum(np.var(part, axis, ddof=ddof, keepdims=keepdims, **named) for part in both(a))
 
 
-def std(a: Operand, axis: Axis = None, dtype: object = None, ddof: int = 0, keepdims: bool = False) -> Operand:
-    return np.sqrt(var(a, axis, dtype, ddof, keepdims))
+def std(a: Operand, *args: Operand, **named: Operand) -> Operand:
+    return ROOT(var(a, *args, **named))
+
+
+def average(a: Operand, axis: Axis = None, weights: Operand = None, returned: bool = False, *, keepdims: bool = False) -> Operand:
+    if is_complex(weights):
+        raise refused("np.average with complex weights", "write np.sum(z * w) / np.sum(w)")
+    (re, scale), (im, _) = (np.average(part, axis, weights, returned=True, keepdims=keepdims) for part in both(a))
+    return (pair(re, im), pair(scale, 0.0)) if returned else pair(re, im)
 
 
 def where(condition: Operand, x: Operand = None, y: Operand = None) -> Operand:
@@ -192,7 +214,13 @@ def where(condition: Operand, x: Operand = None, y: Operand = None) -> Operand:
 
 def isclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Operand:
     distance = absolute(arithmetic.subtract(a, b))
-    return (np.less_equal(distance, atol + rtol * absolute(b)) & np.isfinite(absolute(b))) | arithmetic.equal(a, b)
+    close = np.less_equal(distance, atol + rtol * absolute(b)) & np.isfinite(absolute(b))
+    return close | _equal(a, b, equal_nan)
+
+
+def _equal(a: Operand, b: Operand, equal_nan: bool = False) -> Operand:
+    equal = arithmetic.equal(a, b)
+    return equal | (np.isnan(a) & np.isnan(b)) if equal_nan else equal
 
 
 def norm(x: Operand, ord: Operand = None, axis: Axis = None, keepdims: bool = False) -> Operand:
@@ -233,10 +261,6 @@ def _of_masks(function: Function) -> Function:
         return function(nonzero_mask(a), *args, **named)
 
     return call
-
-
-def _size(a: Operand, axis: int | None = None) -> int:
-    return a.size if axis is None else a.shape[axis]
 
 
 def copyto(dst: Operand, src: Operand, casting: Operand = "same_kind", where: Operand = True) -> None:
@@ -283,16 +307,16 @@ def meshgrid(*xi: Operand, **named: Operand) -> Operand:
 COMPOSED: dict[Function, Function] = {
     np.prod: prod, np.cumprod: cumprod, np.var: var, np.std: std, np.where: where, np.isclose: isclose,
     np.allclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: np.all(isclose(a, b, rtol, atol, equal_nan)),
-    np.array_equal: lambda a1, a2, equal_nan=False: np.shape(a1) == np.shape(a2) and np.all(arithmetic.equal(a1, a2)),
+    np.array_equal: lambda a1, a2, equal_nan=False: np.shape(a1) == np.shape(a2) and np.all(_equal(a1, a2, equal_nan)),
     np.linalg.norm: norm, np.linalg.vector_norm: lambda x, **named: np.linalg.vector_norm(absolute(x), **named),
     np.real: lambda val: parts(val)[0], np.imag: lambda val: both(val)[1],
     np.iscomplexobj: lambda x: True, np.isrealobj: lambda x: False, np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim,
-    np.size: _size, np.zeros_like: _like(0.0), np.empty_like: _like(0.0), np.ones_like: _like(1.0), np.full_like: full_like,
+    np.average: average, np.zeros_like: _like(0.0), np.empty_like: _like(0.0), np.ones_like: _like(1.0), np.full_like: full_like,
     np.all: _of_masks(np.all), np.any: _of_masks(np.any), np.count_nonzero: _of_masks(np.count_nonzero),
     np.nonzero: _of_masks(np.nonzero), np.flatnonzero: _of_masks(np.flatnonzero), np.argwhere: _of_masks(np.argwhere),
     np.copyto: copyto, np.fill_diagonal: fill_diagonal, np.linalg.multi_dot: multi_dot, np.linalg.matrix_power: matrix_power,
     np.meshgrid: meshgrid,
     np.broadcast_arrays: lambda *args: tuple(np.broadcast_to(v, np.broadcast_shapes(*map(np.shape, args))) for v in args),
-    np.conj: conjugate,
+    np.conj: conjugate, np.size: size,
 }  # fmt: skip
 

@@ -39,8 +39,8 @@ def _with_mode(positions: Operand, extent: int, mode: str, axis: int = 0, refusa
 def take(a: Operand, indices: Operand, axis: int | None = None, mode: str = "raise") -> Operand:
     """np.take, also from a plain array at tracked positions."""
     a, indices = as_value(a), as_value(indices)
-    if indices.dtype.kind == "f" and not is_tracked(indices):
-        indices = indices.astype(int)  # NumPy truncates
+    if indices.dtype.kind == "b" or (indices.dtype.kind == "f" and not is_tracked(indices)):
+        indices = indices.astype(np.int64)  # masks are zeros and ones here; NumPy truncates floats
     if np.ndim(a) == 0:  # as in NumPy
         a = np.reshape(a, (1,))
     if axis is not None:
@@ -209,6 +209,8 @@ def unique(
     *, equal_nan: bool = True, sorted: bool = True,
 ) -> Operand:  # fmt: skip
     """The sorted distinct values, or slices along an axis. The pattern of repetitions is guarded, as it decides the shape."""
+    if axis is not None:
+        axis = normalize_axis_index(axis, np.ndim(ar))
     along = None if np.ndim(ar) == 1 else axis
     slices = np.reshape(ar, (-1,)) if along is None else np.moveaxis(ar, along, 0)
     rows = np.reshape(slices, (len(slices), -1) if slices.size else (len(slices), math.prod(slices.shape[1:])))

@@ -103,7 +103,7 @@ def conjugate(x: Operand) -> Operand:
 
 def _counted(x: Operand) -> Operand:
     x = as_value(x)
-    return x.astype(np.int64) if x.dtype == np.bool_ else x
+    return x.astype(np.int64) if x.dtype.kind in "bu" else x
 
 
 def _shifted(x: Operand, count: Operand) -> tuple[Operand, Operand]:
@@ -154,7 +154,7 @@ def tensorsolve(a: Operand, b: Operand, axes: Operand = None) -> Operand:
         last = normalize_axis_tuple(tuple(axes), a.ndim)
         order = [k for k in range(a.ndim) if k not in last] + [*last]
         a = np.transpose(a, order)
-    shape = a.shape[b.ndim :]
+    shape = a.shape[-(a.ndim - b.ndim) :]  # all of it where both have as many axes, as in NumPy
     if a.size != int(np.prod(shape)) ** 2:
         raise np.linalg.LinAlgError(
             "Input arrays must satisfy the requirement             prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"

@@ -195,7 +195,7 @@ FUNCTIONS = table((
     np.angle, np.append, np.apply_over_axes, np.array_equal, np.array_equiv, np.array_split, np.astype, np.atleast_1d, np.atleast_2d,
     np.atleast_3d, np.average, np.block, np.common_type, np.corrcoef, np.cov, np.cumulative_prod, np.cumulative_sum,
     np.delete, np.diag_indices_from, np.diagflat, np.digitize, np.dsplit, np.dstack, np.ediff1d, np.extract, np.geomspace, np.gradient,
-    np.histogram2d, np.histogramdd, np.histogram_bin_edges,
+    np.histogram2d, np.histogram_bin_edges,
     np.hsplit, np.imag, np.insert, np.intersect1d, np.iscomplex, np.isneginf, np.isposinf, np.isreal, np.ix_, np.logspace,
     np.matrix_transpose, np.nanargmax, np.nanargmin, np.nancumprod, np.nancumsum, np.nanpercentile, np.nanquantile, np.percentile, np.poly,
     np.polyadd, np.polyder, np.polydiv, np.polyfit, np.polyint, np.polysub, np.polyval, np.quantile, np.real_if_close, np.resize,
@@ -204,3 +204,12 @@ FUNCTIONS = table((
     np.linalg.cross, np.linalg.diagonal, np.linalg.matrix_norm, np.linalg.matrix_power,
     np.linalg.matrix_transpose, np.linalg.multi_dot, np.linalg.tensordot, np.linalg.tensorinv, np.linalg.vector_norm,
 ))  # fmt: skip
+
+
+def _histogramdd(sample: Operand, *args: Operand, **named: Operand) -> Operand:
+    """np.histogramdd; a list has the coordinates one after the other, an array the points."""
+    points = np.transpose(as_value(sample)) if isinstance(sample, (list, tuple)) else sample
+    return own_code(np.histogramdd)(points, *args, **named)
+
+
+FUNCTIONS[np.histogramdd] = _histogramdd

@@ -109,6 +109,8 @@ def take(a: Operand, indices: Operand, axis: int | None = None) -> Operand:
 
 def nonzero(a: Operand) -> Operand:
     mask = as_mask(a)
+    if not mask.type.shape:
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead.")
     plain = mask._plain() if mask.type.size else np.zeros(mask.type.shape, bool)
     return a._recorder.compressed.nonzero(mask) if plain is None else np.nonzero(plain)
 

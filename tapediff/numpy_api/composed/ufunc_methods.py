@@ -131,7 +131,7 @@ def reduceat(ufunc: np.ufunc, array: Operand, indices: Operand, axis: int = 0, d
     if ufunc == np.add and lines.dtype.kind == "f" and (starts[1:] > starts[:-1]).all():
         result = _summed(lines, starts, ends)
     else:
-        result = np.stack([_folded(ufunc, lines[start:end]) for start, end in zip(starts, ends)])
+        result = np.stack([_folded(ufunc, lines[start:end]) for start, end in zip(starts, ends)]) if starts.size else lines[:0]
     return np.moveaxis(result, 0, axis)
 
 

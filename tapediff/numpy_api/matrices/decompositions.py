@@ -24,7 +24,7 @@ from ...ops.matrices.factors import (
 )
 from ...ops.matrices.stacks import turned
 from ..joining import as_value
-from ..kinds import as_floats
+from ..kinds import as_floats, converted
 from .linear_algebra import eigh, eigvalsh, square
 
 
@@ -51,9 +51,16 @@ def svd(a: Operand, full_matrices: bool = True, compute_uv: bool = True, hermiti
         return _symmetric_svd(a, compute_uv)
     m, n = a.shape[-2:]
     if compute_uv and full_matrices and m != n:
+        if not m * n:
+            return SVDResult(_identities(a, m), np.zeros((*a.shape[:-2], 0), a.dtype), _identities(a, n))
         return SVDResult(*full_svd_parts(SVD_FULL(a), m, n))
     result = SVDResult(*svd_parts(SVD(a), m, n))
     return result if compute_uv else result.S
+
+
+def _identities(a: Operand, size: int) -> np.ndarray:
+    """For each matrix of a stack; what matrices without entries are decomposed into."""
+    return np.array(np.broadcast_to(np.eye(size, dtype=a.dtype), (*a.shape[:-2], size, size)))
 
 
 def _symmetric_svd(a: Operand, compute_uv: bool) -> Operand:
@@ -85,6 +92,8 @@ def qr(a: Operand, mode: str = "reduced") -> Operand:
         raise ValueError(f"Unrecognized mode '{mode}'")
     if mode == "raw":
         raise UnsupportedFunction(f"np.linalg.qr with mode={mode!r}", got=f"shape {a.shape}", fix="use mode='reduced'")
+    if mode == "complete" and m > n == 0:
+        return QRResult(_identities(a, m), a)
     if mode == "complete" and m > n:
         return QRResult(*full_qr_parts(QR_FULL(a), m, n))
     result = QRResult(*qr_parts(QR(a), m, n))
@@ -160,6 +169,7 @@ class EigResult(NamedTuple):
 
 def real_eig(a: Operand) -> EigResult:
     """Decompose matrices with real eigenvalues; a guard checks that they are real."""
+    dtype = as_floats(as_value(a)).dtype
     a = square(a)
     if a.size == 0:
         return EigResult(np.sum(a, axis=-1), a)
@@ -167,7 +177,7 @@ def real_eig(a: Operand) -> EigResult:
     if not np.all(packed[..., -1] == 1.0):
         raise UnsupportedFunction("np.linalg.eig of a matrix with complex eigenvalues", got=f"shape {a.shape}",
                                   fix="use np.linalg.eigh where the matrix is symmetric, or np.linalg.svd")  # fmt: skip
-    return EigResult(*eig_parts(packed, a.shape[-1]))
+    return EigResult(*(converted(part, dtype) for part in eig_parts(packed, a.shape[-1])))
 
 
 # Since NumPy 2.5 real eigenvalues are complex numbers, too.
@@ -198,5 +208,5 @@ def roots(p: Operand) -> Operand:
     if end - first < 2:
         return zeros
     n = end - first - 1
-    companion = np.concatenate([(-p[first + 1 : end] / p[first])[None, :], np.eye(n)[:-1]])
-    return np.concatenate([real_eig(companion).eigenvalues, zeros])
+    companion = np.concatenate([(-p[first + 1 : end] / p[first])[None, :], np.eye(n, dtype=p.dtype)[:-1]])
+    return np.concatenate([real_eig(companion).eigenvalues, zeros.astype(p.dtype)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -92,7 +93,8 @@ def vecmat(x: Operand, y: Operand) -> Operand:
 
 def tensordot(a: Operand, b: Operand, axes: Operand = 2) -> Operand:
     a_ndim, b_ndim = np.ndim(a), np.ndim(b)
-    if isinstance(axes, int):
+    if not np.iterable(axes):
+        axes = operator.index(axes)
         a_axes, b_axes = list(range(a_ndim - axes, a_ndim)), list(range(axes))
     else:
         a_axes, b_axes = axes

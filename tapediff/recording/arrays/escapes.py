@@ -15,6 +15,7 @@ import numpy as np
 from ... import numpy_api as functions
 from ...base import byte_code
 from ...base.byte_code import role_at
+from ...base.called_names import called_name
 from ...base.current_recording import Recording
 from ...base.source_location import Site, is_library_file, library_function, scipy_function, user_frame, user_site
 from ...errors import TrackedValueEscaped, UnsupportedMethod
@@ -36,6 +37,8 @@ _WRITE = (
     "make an array that is written to in the recorded function, by np.zeros(n), np.array(y) where y.copy() stands, or td.zeros(n); or join "
     "its entries by np.stack([...]) or np.concatenate([...])"
 )
+# NumPy's names of its types, which convert what they are called with.
+_SCALAR_TYPES = frozenset(name for name, found in vars(np).items() if isinstance(found, type) and issubclass(found, np.number | np.bool_))
 _STORE, _READ, _CALL = "write entries", "read entries", "call"
 _WRITING_METHODS = frozenset(("fill", "put"))
 
@@ -234,6 +237,8 @@ def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> N
         into, fix = f"{into} by {called}", instead_of(called)
     elif frame is not None and fix is not _READ_AT and role_at(frame.f_code, frame.f_lasti) == _STORE:
         fix = _WRITE if value.dtype.kind == "f" else f"{_WRITE}; and {_READ_AT}"
+    elif frame is not None and (name := called_name(frame)) in _SCALAR_TYPES:
+        fix = f"np.asarray(x, np.{name}) converts x and keeps it tracked, np.{name}(x) does not"
     elif is_listed and fix is not _READ_AT:
         fix = LIST_FIRST
     error = TrackedValueEscaped(

@@ -226,13 +226,14 @@ class TrackedArray(Versioned):
             if type(part) is TrackedArray and part.type.shape and (place := place_of(index)) is not None:
                 read, write = partial(_gather, positions=positions, index=index), partial(_put, positions=positions)
                 part._view = view_of(self, read, write, None, place)
-            return part
+                return part
+            return _new_part(self, part, at_first_entries(index))
         if (computes := _computing(index)) is not None:
             return computes.read_from(self, index)
         if type(index) is str:
             raise IndexError(f"an array has no column {index!r}; fix: give the columns of a data frame one by one, or as a dict of arrays: "
                              "{name: frame[name].to_numpy() for name in frame}")  # fmt: skip
-        return GATHER(self, recorded_positions(self, index))
+        return _new_part(self, GATHER(self, recorded_positions(self, index)), index)
 
     def __setitem__(self, index: Operand, value: Operand) -> None:
         if issubclass(type(value), Computes):
@@ -250,13 +251,15 @@ class TrackedArray(Versioned):
         return functions.transpose(self, axes or None)
 
     def astype(self, dtype: DTypeLike, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Operand:
+        dtype = np.dtype(dtype)  # that of None is float64
         check_cast(self.dtype, dtype, casting)
         dtype = functions.tracked_dtype(dtype)
         if not copy and dtype == self.dtype and layout(self, order) is self:
             return self
         if dtype == BOOL and self.dtype != BOOL:
             return self != 0
-        return functions.converted(functions.copy(self), dtype) if dtype.kind == "c" else CONVERT(self, dtype=dtype)
+        made = functions.converted(functions.copy(self), dtype) if dtype.kind == "c" else CONVERT(self, dtype=dtype)
+        return layout(made, order)
 
     def view(self, *dtype: Operand, **named: Operand) -> Operand:
         if any(np.dtype(d) != self.dtype for d in (*dtype, *named.values())):
@@ -376,6 +379,14 @@ class _Bound(NamedTuple):
 
 _OPERANDS = (TrackedArray, int, float, complex, np.ndarray, np.generic, list, tuple)
 _ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
+
+
+def _new_part(whole: TrackedArray, part: Operand, index: Operand) -> Operand:
+    """The entries at lists of positions, a new array: NumPy moves the axes of the lists in front, and back in the result."""
+    if type(index) is not tuple or type(part) is not TrackedArray or len(part.type.shape) < 2:
+        return part
+    memory = functions.laid_out(whole)[index]
+    return functions.lying_as(part, memory) if memory.shape == part.type.shape else part  # another one for tracked masks
 
 
 def _gather(base: Operand, positions: Operand, index: Operand) -> Operand:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
+import numpy as np
+
 from ...base.current_recording import Recording
 from ...base.source_location import user_site
 from ...errors import UnsupportedFunction
@@ -49,6 +51,15 @@ def view_of(
     outer = base._view
     root, root_writes = (base, base._writes) if outer is None else (outer.root, outer.root_writes)
     return View(base, read, write, base._writes, root, root_writes, region, place)
+
+
+def laid_as(old: Operand, new: Operand) -> Operand:
+    """The new value in the memory layout of the old one, which a write leaves as it is; later reshapes depend on it."""
+    if type(old) is not np.ndarray or type(new) is not np.ndarray or old.ndim < 2 or old.strides == new.strides or old.shape != new.shape:
+        return new
+    value = np.empty_like(old, new.dtype)
+    value[...] = new
+    return value
 
 
 class Versioned(Escapes):
@@ -95,7 +106,7 @@ class Versioned(Escapes):
             )  # fmt: skip
         if new.type.dtype != self.type.dtype:
             new = CONVERT(new, dtype=self.type.dtype)
-        self._id, self._value = new._id, new._value
+        self._id, self._value = new._id, laid_as(self._value, new._value)
         self._writes += 1
         if self._recorder.call_arrays.nodes:
             self._recorder.call_arrays.written(self)

@@ -37,8 +37,8 @@ _MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special")
 
 # Functions of a list of arrays, which they inspect themselves.
 _OF_SEVERAL = frozenset(
-    "block broadcast_arrays choose column_stack concat concatenate dstack hstack lexsort linalg.multi_dot piecewise select stack "
-    "vstack".split()
+    "block broadcast_arrays choose column_stack concat concatenate dstack histogramdd hstack lexsort linalg.multi_dot piecewise select "
+    "stack vstack".split()
 )
 
 

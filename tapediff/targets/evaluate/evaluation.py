@@ -16,7 +16,7 @@ from ...ir.inputs import as_inputs
 from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.interpreter import inline, run
 from ...ir.outputs import Out, Outs, as_number, check_out, deliver
-from ...ir.pytree import ARRAY, TreeDef
+from ...ir.pytree import ARRAY, TreeDef, static_leaf
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import bind_call
 from ...recording.recorder import current_recorder
@@ -112,6 +112,20 @@ def results_tree(tape: Tape, count: int) -> TreeDef:
     if not tape.returns_tuple:
         return ARRAY
     return tuple_of([ARRAY] * count) if tape.result is None else tape.result
+
+
+def floats_tree(tape: Tape) -> TreeDef:
+    """The structure of the derivatives of a tape's results: in containers, None stands for those of ints and bools."""
+    if not tape.returns_tuple:
+        return ARRAY
+    is_float = iter([type_.is_float for type_ in tape.output_types[: tape.value_count]])
+
+    def floats_of(tree: TreeDef) -> TreeDef:
+        if tree.kind is None:
+            return ARRAY if next(is_float) else static_leaf(None)
+        return TreeDef(tree.kind, tree.keys, tuple(map(floats_of, tree.parts)))
+
+    return floats_of(results_tree(tape, tape.value_count))
 
 
 def replayed(tape: Tape) -> Run:

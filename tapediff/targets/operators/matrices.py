@@ -13,7 +13,7 @@ from ...ir.tape import Tape
 from ..evaluate.call_code import GIVEN
 from ..evaluate.chosen import choose, leaves_like
 from ..evaluate.direct_calls import KernelAnswer, directly, substituted
-from ..evaluate.evaluation import evaluate, results_tree, scalars
+from ..evaluate.evaluation import evaluate, floats_tree, scalars
 from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given
 from ..evaluate.request import Request, requested
 from ..tapes.operator_tapes import Operator
@@ -32,7 +32,7 @@ def jacobian(
         out: array (or tuple of arrays) that receives the Jacobian.
 
     Returns:
-        Array of shape (*T, *S): entry [t, s] is d f[t] / d x[s]. A tuple of these where f returns a tuple.
+        Array of shape (*T, *S): entry [t, s] is d f[t] / d x[s]. A container of these where f returns one, with None for ints and bools.
 
     Raises:
         NonScalarOutput: the target returns no float.
@@ -123,7 +123,7 @@ def _matrix(
     kept = (first + count * is_hessian) * (keep or has_aux)
     blocks = found.delivered(found.outputs[kept:], into)
     if out is None:
-        rows = chosen.tree if is_hessian else results_tree(found.tape, len(blocks) // count)
+        rows = chosen.tree if is_hessian else floats_tree(found.tape)
         # Derivatives of numbers by numbers are NumPy scalars, as gradients are.
         matrix = KernelAnswer(substituted(rows, chosen.tree), range(kept, len(found.outputs)), scalars(blocks))
     else:
