@@ -94,7 +94,7 @@ def drawn(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Obje
     if args and type(args[0]) in _kinds() and getattr(type(args[0]), getattr(f, "__name__", ""), None) is f:
         owner, *rest = args
         f, args = MethodType(f, owner), tuple(rest)
-    if type(owner) not in _kinds() or id(owner) in state.callers or state.is_in_loop or f.__name__ in _OTHERS:
+    if type(owner) not in _kinds() or _is_of_others(owner) or state.is_in_loop or f.__name__ in _OTHERS:
         return NATIVE
     if not (state.journals or id(owner) in state.streams) or any(type(value) in CHOICES for value in (*args, *named.values())):
         return NATIVE
@@ -153,6 +153,12 @@ def _kinds() -> tuple[type, ...]:
     numpys, pythons = sys.modules.get("numpy.random"), sys.modules.get("random")
     kinds = () if numpys is None else (numpys.Generator, numpys.RandomState)
     return kinds if pythons is None else (*kinds, pythons.Random)
+
+
+def _is_of_others(owner: Object) -> bool:
+    """True for the caller's generators, and those of Python and NumPy that have no name."""
+    python, numpys = getattr(sys.modules.get("random"), "_inst", None), getattr(sys.modules.get("numpy.random.mtrand"), "_rand", None)
+    return owner is python or owner is numpys or id(owner) in state.callers
 
 
 def _state_of(owner: Object) -> Object:
