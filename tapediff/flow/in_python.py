@@ -6,6 +6,7 @@ import dataclasses
 import operator
 import statistics
 import sys
+from collections import Counter
 
 import numpy as np
 
@@ -149,6 +150,34 @@ def accumulate_(items: Object, func: Object = None, *, initial: Object = None) -
         total = add(total, item) if has_one else item
         has_one = True
         yield total
+
+
+def merge_(*iterables: Object, key: Object = None, reverse: Object = False) -> Object:
+    places = [0 for _ in iterables]
+    for _ in range(sum([len(items) for items in iterables])):
+        has_one, which, best = False, 0, None
+        for k, items in enumerate(iterables):
+            if places[k] < len(items):
+                rank = items[places[k]] if key is None else key(items[places[k]])
+                if not has_one or (best < rank if reverse else rank < best):
+                    has_one, which, best = True, k, rank
+        for k, items in enumerate(iterables):
+            if which == k:
+                item = items[places[k]]
+                places[k] += 1
+        yield item
+
+
+def mode_(data: Object) -> Object:
+    if not data:
+        raise statistics.StatisticsError("no mode for empty data")
+    return Counter(data).most_common(1)[0][0]
+
+
+def multimode_(data: Object) -> Object:
+    counts = Counter(data)
+    most = max(counts.values(), default=0)
+    return [value for value, count in counts.items() if count == most]
 
 
 def groupby_(items: Object, key: Object = None) -> Object:

@@ -178,6 +178,12 @@ def groups(x):
     return sum(len(list(g)) * (1 if k else 2) * x[0] for k, g in itertools.groupby(x, key=lambda v: v > 0))
 
 
+def groups_of_pairs(x):
+    found = [(up, [k * v for k, v in g]) for up, g in itertools.groupby(enumerate(x), key=lambda p: p[1] > 0)]
+    ahead = [(up, sum(v * w for v, w in g)) for up, g in itertools.groupby(zip(x, x[1:]), key=lambda p: p[0] > p[1])]
+    return sum(max(g) * len(g) if up else -sum(g) for up, g in found) + sum(v if up else 2 * v for up, v in ahead)
+
+
 def starmapped(x):
     return sum(map(lambda a, b: a if a > b else b * 2, x, x[1:]))
 
@@ -299,6 +305,7 @@ PROGRAMS = [
     bisected,
     insorted,
     groups,
+    groups_of_pairs,
     starmapped,
     intervals,
     arguments_of_extremes,
@@ -616,6 +623,8 @@ CALLS = {
     "float": lambda a, n, b: ([float(v) for v in n], [float(v > 0) for v in b]),
     "round": lambda a, n, b: ([round(2 * v) for v in b], [round(v, 1) for v in b], [round(v) for v in n]),
     "floor": lambda a, n, b: ([math.floor(2 * v) for v in b], [math.ceil(2 * v) for v in a], [math.floor(v) for v in n]),
+    "merge": lambda a, n, b: (list(heapq.merge(sorted(a), sorted(b))), list(heapq.merge(sorted(b, key=abs), [0.1], key=abs))),
+    "mode": lambda a, n, b: (raised(statistics.mode, n), statistics.multimode([round(v) for v in b]), statistics.mode([v > 0 for v in b])),
     "mean": lambda a, n, b: (raised(statistics.mean, a), statistics.fmean(b), raised(statistics.mean, n)),
     "median": lambda a, n, b: (raised(statistics.median, a), statistics.median_low(b), raised(statistics.median_high, n)),
     "variance": lambda a, n, b: (raised(statistics.variance, a), statistics.pvariance(b), raised(statistics.stdev, [*n, 9]), raised(statistics.pstdev, [*a, 9.0])),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import heapq
 import itertools
 import math
 from collections import deque
@@ -162,9 +163,12 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
                         argument = owned(argument, is_held)
                     over = mapped if _is_pure(f) else lifted
                     return over(lambda *plain: dispatched(*plain, **named), *args[:choice], argument, *args[choice + 1 :])
+            place = -1
             for argument in args:
-                is_held = is_held_elsewhere((argument,), 2)
-                if type(argument) is Generator:
+                is_held, place = is_held_elsewhere((argument,), 2), place + 1
+                if type(argument) in _WITHOUT_EFFECTS and f in _GATHERING and not is_held:
+                    args = (*args[:place], list(argument), *args[place + 1 :])
+                elif type(argument) is Generator:
                     argument.is_owned = argument.is_owned or not is_held
                 elif state.journals and f.__name__ not in _LAZY:
                     refuse_iterators(argument, is_held)
@@ -178,6 +182,10 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
 
     return dispatched
 
+
+# Iterators that only read what they iterate over, and builtins that take a list in place of one.
+_WITHOUT_EFFECTS: frozenset[Object] = frozenset((enumerate, zip, reversed))
+_GATHERING: frozenset[Object] = frozenset((itertools.groupby, itertools.accumulate, heapq.nlargest, heapq.nsmallest, heapq.merge))
 
 # Builtins whose programs are generators.
 _GENERATING: frozenset[Object] = frozenset(
