@@ -155,7 +155,7 @@ def accumulate_(items: Object, func: Object = None, *, initial: Object = None) -
 def merge_(*iterables: Object, key: Object = None, reverse: Object = False) -> Object:
     places = [0 for _ in iterables]
     for _ in range(sum([len(items) for items in iterables])):
-        has_one, which, best = False, 0, None
+        has_one, which, best, item = False, 0, None, None
         for k, items in enumerate(iterables):
             if places[k] < len(items):
                 rank = items[places[k]] if key is None else key(items[places[k]])

@@ -180,7 +180,7 @@ def groups(x):
 
 def groups_of_pairs(x):
     found = [(up, [k * v for k, v in g]) for up, g in itertools.groupby(enumerate(x), key=lambda p: p[1] > 0)]
-    ahead = [(up, sum(v * w for v, w in g)) for up, g in itertools.groupby(zip(x, x[1:]), key=lambda p: p[0] > p[1])]
+    ahead = [(up, sum(v * w for v, w in g)) for up, g in itertools.groupby(zip(x, x[::-1]), key=lambda p: p[0] > p[1])]
     return sum(max(g) * len(g) if up else -sum(g) for up, g in found) + sum(v if up else 2 * v for up, v in ahead)
 
 
