@@ -318,6 +318,20 @@ def sorted_with_many_ties(x):
     return sum(k * n for k, (_, n) in enumerate(sorted(pairs, key=lambda pair: pair[0]))) * x[0]
 
 
+def test_iterators_without_an_end_are_left_as_they_are():
+    """`groupby` of pairs takes a list only where they are of sequences."""
+
+    def program(x):
+        s = 0.0
+        for up, group in itertools.groupby(zip(itertools.count(), itertools.cycle([1.0, -1.0])), key=lambda p: p[1] > 0):
+            k, v = next(group)
+            s += k * v * x[0] if up else x[1]
+            if k > 5:
+                return s
+
+    assert recordings(program, POINTS[:3]) == 1
+
+
 def test_many_equal_entries_stay_in_order():
     """Of NumPy's, only a stable sort does that beyond 16 of them."""
     assert recordings(sorted_with_many_ties) == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import gc
 import heapq
 import itertools
 import math
@@ -54,7 +55,7 @@ from ..state.places import note_attribute, note_contents
 from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users
-from .arguments import NATIVE
+from .arguments import INDEXED, NATIVE
 from .draws import drawn
 from .numbers import Unchanged
 from .of_lengths import compressed_list, of_length
@@ -166,7 +167,7 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
             place = -1
             for argument in args:
                 is_held, place = is_held_elsewhere((argument,), 2), place + 1
-                if type(argument) in _WITHOUT_EFFECTS and f in _GATHERING and not is_held:
+                if f in _GATHERING and not is_held and _only_reads(argument):
                     args = (*args[:place], list(argument), *args[place + 1 :])
                 elif type(argument) is Generator:
                     argument.is_owned = argument.is_owned or not is_held
@@ -183,8 +184,18 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
     return dispatched
 
 
-# Iterators that only read what they iterate over, and builtins that take a list in place of one.
-_WITHOUT_EFFECTS: frozenset[Object] = frozenset((enumerate, zip, reversed))
+def _only_reads(value: Object) -> bool:
+    """True for iterators over sequences, and zip and enumerate of these: advancing one changes nothing else, and it ends."""
+    if type(value) in _OF_SEQUENCES:
+        return all(isinstance(part, INDEXED) for part in gc.get_referents(value))
+    if type(value) not in (enumerate, zip):
+        return False
+    parts = [part for one in gc.get_referents(value) for part in (one if type(one) is tuple else (one,))]
+    return all(part is None or type(part) is int or _only_reads(part) for part in parts)
+
+
+_OF_SEQUENCES = (*(type(iter(items)) for items in ([], (), range(0), np.zeros(1))), type(reversed([])), reversed)
+# Builtins that take a list in place of such an iterator.
 _GATHERING: frozenset[Object] = frozenset((itertools.groupby, itertools.accumulate, heapq.nlargest, heapq.nsmallest, heapq.merge))
 
 # Builtins whose programs are generators.
