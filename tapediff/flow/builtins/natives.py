@@ -30,7 +30,7 @@ from ...base.byte_code import is_held_elsewhere
 from ...base.current_recording import current_recorder
 from ...numpy_api.creating import as_array, holds_tracked
 from ...ops.control.calls import CALL, LOOP
-from ...recording.arrays.tracked import TrackedArray
+from ...recording.arrays.tracked import Entries, TrackedArray
 from ...recording.python_state.filled_arrays import FILLED, ORIGINALS, RARE_MAKERS, Fills
 from ...recording.python_state.list_arguments import DISPATCHED, form_of
 from ...recording.python_state.math_functions import MathFunction
@@ -187,7 +187,7 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
 def _only_reads(value: Object) -> bool:
     """True for iterators over sequences, and zip and enumerate of these: advancing one changes nothing else, and it ends."""
     if type(value) in _OF_SEQUENCES:
-        return all(isinstance(part, INDEXED) for part in gc.get_referents(value))
+        return all(isinstance(part, (*INDEXED, Entries)) for part in gc.get_referents(value))
     if type(value) not in (enumerate, zip):
         return False
     parts = [part for one in gc.get_referents(value) for part in (one if type(one) is tuple else (one,))]
