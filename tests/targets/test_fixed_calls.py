@@ -94,7 +94,7 @@ def test_data_are_read_where_they_are():
         assert [inside_of_form(X) for _ in range(3)] == [pytest.approx(-10.0 * shift**2)] * 3
 
 
-def test_a_posteriors_data_are_read_where_they_are_and_replaced():
+def test_a_posteriors_data_are_copied_and_replaced():
     """By set_data: of other values, shapes and ints, on both methods, after any number of calls."""
     y = np.zeros(3)
     post = td.Posterior(lambda m, y, n: -n * np.sum((y - m) ** 2), m=td.real(), data={"y": y, "n": 2})
@@ -110,6 +110,8 @@ def test_a_posteriors_data_are_read_where_they_are_and_replaced():
 
     agree(-2 * 3 * 0.25, -2 * 3)
     y[:] = 1.5
+    agree(-2 * 3 * 0.25, -2 * 3)
+    post.set_data(y=y)
     agree(-2 * 3 * 1.0, 12)
     post.set_data(y=np.array([0.5, 1.5]))
     agree(-2 * 1.0, 4)
