@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 
@@ -123,3 +124,54 @@ def test_too_many_states_are_decided_by_guards():
     g = td.GuardedTape(program)
     for p in POINTS[:4]:
         assert g(p[:3]) == pytest.approx(program(p[:3]), rel=1e-12)
+
+
+def test_other_code_finds_the_state_that_the_program_sees():
+    """`shuffle`, a copy and the bit generator: guards decide the state, if that is data."""
+
+    def shuffled(x):
+        rng, items = random.Random(2), [x[0], x[1], x[2]]
+        s = x[3]
+        for v in x[:2]:
+            s = s + rng.random() if v > 0 else s * 0.5
+        rng.shuffle(items)
+        return s + items[0] * 2 + items[1] + rng.random() * x[2]
+
+    def of_one_side(x):
+        rng, items = random.Random(3), [x[0], x[1], x[2]]
+        s = rng.random()
+        if x[3] > 0:
+            s = s + rng.random() * x[1]
+        if x[0] > 0:
+            rng.shuffle(items)
+            s = s * 2 if x[1] > 0 else s + rng.random()
+        return s * items[0] + items[2] * rng.random()
+
+    def copied(x):
+        rng = np.random.default_rng(4)
+        s = rng.normal() if x[0] > 0 else x[1]
+        other = copy.deepcopy(rng)
+        third = np.random.Generator(rng.bit_generator)
+        return s + other.normal() * x[2] + third.normal() * x[3] + rng.normal()
+
+    for program in (shuffled, of_one_side, copied):
+        assert recordings(program, POINTS[:12]) <= 6
+
+
+def test_states_after_attempts_that_are_given_up():
+    """A side that draws and cannot be joined is run once more."""
+
+    def program(x):
+        rng, s = random.Random(6), x[0]
+        for k, v in enumerate(x[1:5]):
+            if v > 0:
+                s = s + rng.random()
+                try:
+                    s = s + (1.0 / int(v * 2) if k % 2 else 0.0)
+                except ZeroDivisionError:
+                    s = s - rng.gauss(0, 1)
+            else:
+                s = s * rng.uniform(0.5, 1.5)
+        return s * rng.random()
+
+    assert recordings(program, POINTS[:12]) <= 2

@@ -14,6 +14,8 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ..anything import Object
+from ..calls.truth import truth
+from ..state.fork import decide, decided
 from ..state.joins import CONSTANTS, join, one_of
 from ..state.numbers.bounds import equals, note_bounds
 from ..state.numbers.python_numbers import Kind, note_kind
@@ -57,15 +59,28 @@ class Stream:
             self.states.append(present)
         return self.present
 
+    def restore(self, number: int) -> None:
+        """Put the generator into a state."""
+        if number != self.present:
+            _set_state(self.owner, self.states[number])
+            self.present = number
+
+    def leave(self) -> None:
+        """Leave the generator to other code, in the state that the program sees; by guards, if that is data."""
+        if state.journals:
+            raise Unjoinable("code on a side of a branch uses a generator of random numbers", "draw before the branch")
+        number, (*others, last) = self.number, sorted(self.possible)
+        reason = decide("code needs the state of a generator of random numbers, which depends on data", "draw before the branch")
+        self.restore(next((k for k in others if decided(truth(equals(number, k)), reason)), last) if is_data(number) else number)
+        del state.streams[id(self.owner)]
+
     def after(self, number: int, f: Callable[..., Object], args: tuple[Object, ...], named: dict[str, Object]) -> tuple[Object, int]:
         """The result of a call from a state, and the next state."""
         is_plain = all(type(value) in CONSTANTS for value in (*args, *named.values()))
         key = (number, f.__name__, args, *named.items()) if is_plain else None
         if key in self._drawn:
             return self._drawn[key]
-        if number != self.present:
-            _set_state(self.owner, self.states[number])
-            self.present = number
+        self.restore(number)
         found = f(*args, **named), self._look()
         if key is not None and type(found[0]) in CONSTANTS:
             self._drawn[key] = found
@@ -82,6 +97,8 @@ class Draws(Place):
     def set(self, value: Object) -> None:
         stream = state.streams[id(self.holder)]
         stream.number, stream.possible = value
+        if not is_data(stream.number):
+            stream.restore(stream.number)
 
     def joined(self, test: Object, yes: Object, no: Object) -> Object:
         (first, ours), (second, theirs) = yes, no
@@ -94,9 +111,14 @@ def drawn(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Obje
     if args and type(args[0]) in _kinds() and getattr(type(args[0]), getattr(f, "__name__", ""), None) is f:
         owner, *rest = args
         f, args = MethodType(f, owner), tuple(rest)
-    if type(owner) not in _kinds() or _is_of_others(owner) or state.is_in_loop or f.__name__ in _OTHERS:
+    for value in (*args, *named.values()) if state.streams else ():
+        if id(value) in state.streams:
+            state.streams[id(value)].leave()
+    if type(owner) not in _kinds() or _is_of_others(owner) or not (state.journals or id(owner) in state.streams):
         return NATIVE
-    if not (state.journals or id(owner) in state.streams) or any(type(value) in CHOICES for value in (*args, *named.values())):
+    if state.is_in_loop or f.__name__ in _OTHERS or any(type(value) in CHOICES for value in (*args, *named.values())):
+        if id(owner) in state.streams:
+            state.streams[id(owner)].leave()
         return NATIVE
     if id(owner) not in state.streams:
         state.streams[id(owner)] = Stream(owner)

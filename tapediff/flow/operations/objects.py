@@ -35,6 +35,8 @@ def attribute(value: Object, name: str) -> Object:
         return _of_options(value, name)
     if has_simple_attributes(kind) and type(getattr(kind, name, None)) in _SIMPLE_MEMBERS:
         return _bound(getattr(value, name), value, name)
+    if name == "bit_generator" and id(value) in state.streams:
+        state.streams[id(value)].leave()
     fallback = users_method(kind, "__getattr__")
     if fallback is None:
         return _bound(_looked_up(value, kind, name), value, name)
