@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 NUMPY_ANSWERS = 100
 # NumPy runs this many operations of a while loop before it is compiled, which takes as long as ten times as many.
 MOST_WITH_NUMPY = 3000
+# But at least this many iterations: one of thousands of operations takes as long to compile as NumPy takes for a hundred.
+_LEAST_ITERATIONS = 40
 
 # False: replays never run callees as native code. The tests compare both.
 NATIVE = True
@@ -175,7 +177,7 @@ class Callee:
         tape = self.only_tape()
         if tape is None or LOOP in tape.ops or CALL in tape.ops or self._numpy_left <= 0:
             return None
-        most = min(self._numpy_left, max(40, MOST_WITH_NUMPY // max(1, len(tape))))
+        most = min(self._numpy_left, max(_LEAST_ITERATIONS, MOST_WITH_NUMPY // max(1, len(tape))))
         if most < 1 or (form.most is not None and form.most <= most):
             return None
         self._numpy_left -= most
