@@ -8,6 +8,7 @@ import random
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import tapediff as td
 from flow.one_tape import POINTS, recordings
@@ -175,3 +176,57 @@ def test_states_after_attempts_that_are_given_up():
         return s * rng.random()
 
     assert recordings(program, POINTS[:12]) <= 2
+
+
+def of_shared_state(x):
+    bits = np.random.PCG64(3)
+    a, b = np.random.Generator(bits), np.random.Generator(bits)
+    s = x[0]
+    for v in x[:3]:
+        if v > 0:
+            s = s + a.normal()
+        s = s * 0.5 + b.random()
+    return s + a.random()
+
+
+def of_a_shallow_copy(x):
+    a = np.random.default_rng(2)
+    b = copy.copy(a)
+    s = x[0]
+    for v in x[:3]:
+        s = s + a.normal() if v > 0 else s * 0.3 + b.random()
+    return s + a.random() + 2 * b.random()
+
+
+def given_to_scipy(x):
+    rng = np.random.default_rng(1)
+    s = rng.random()
+    if x[0] > 0:
+        s = s + rng.normal() * x[1]
+    s = s + stats.norm.rvs(random_state=rng) * x[2]
+    if x[1] > 0:
+        s = s + stats.norm.rvs(random_state=rng)
+    return s + rng.random()
+
+
+hidden: dict = {}
+exec("def draw(box): return box[0].random()", hidden)  # without source, so it is not translated
+
+
+def drawn_behind(x):
+    rng = random.Random(5)
+    s = x[0] + rng.random() if x[1] > 0 else x[2]
+    s = s + hidden["draw"]([rng])
+    return s * rng.random()
+
+
+def equal_arguments(x):
+    rng = random.Random(2)
+    y = rng.choice((1, 2)) if x[2] > 0 else rng.choice((True, 2.5))
+    return x[0] + y + (1 if isinstance(y, float) else 0) + rng.uniform(0, 1) * x[1]
+
+
+@pytest.mark.parametrize("program", [of_shared_state, of_a_shallow_copy, given_to_scipy, drawn_behind, equal_arguments], ids=lambda f: f.__name__)
+def test_states_that_others_read_or_change(program):
+    """Guards decide them; each value is Python's."""
+    assert recordings(program, POINTS[:12]) <= 8

@@ -6,13 +6,16 @@ and the number selects the result and the next state.
 
 from __future__ import annotations
 
-import sys
+from collections import deque
 from collections.abc import Callable
 from types import MethodType
 
 import numpy as np
 
+from ...base.byte_code import is_held_elsewhere
 from ...base.current_recording import current_recorder
+from ...base.source_location import user_site
+from ...recording.python_state.draws.randomness import generator_kinds, shared_generators
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decide, decided
@@ -20,6 +23,7 @@ from ..state.joins import CONSTANTS, join, one_of
 from ..state.numbers.bounds import equals, note_bounds
 from ..state.numbers.python_numbers import Kind, note_kind
 from ..state.places import Place, note
+from ..state.recursions import TooDeep
 from ..state.tables.columns import table_of
 from ..state.values import CHOICES, Unjoinable, is_data, state
 from .arguments import NATIVE
@@ -27,7 +31,7 @@ from .arguments import NATIVE
 # Maximum number of states from which one call draws.
 _MOST_STATES = 256
 # Methods that change an argument, or give access to the generator's own parts.
-_OTHERS = frozenset(("shuffle", "permuted", "spawn", "setstate", "set_state", "__setstate__", "__reduce__"))
+_OTHERS = frozenset(("shuffle", "permuted", "spawn", "getstate", "get_state", "setstate", "set_state"))
 
 
 class Stream:
@@ -65,10 +69,15 @@ class Stream:
             _set_state(self.owner, self.states[number])
             self.present = number
 
+    def check(self) -> None:
+        """Give up if other code has drawn from the generator."""
+        if self._numbers.get(_key_of(_state_of(self.owner))) != self.present:
+            raise TooDeep("code that is not translated draws from a generator of random numbers", _TRANSLATED, user_site())
+
     def leave(self) -> None:
         """Leave the generator to other code, in the state that the program sees; by guards, if that is data."""
         if state.journals:
-            raise Unjoinable("code on a side of a branch uses a generator of random numbers", "draw before the branch")
+            raise Unjoinable(*_ON_A_SIDE)
         number, (*others, last) = self.number, sorted(self.possible)
         reason = decide("code needs the state of a generator of random numbers, which depends on data", "draw before the branch")
         self.restore(next((k for k in others if decided(truth(equals(number, k)), reason)), last) if is_data(number) else number)
@@ -77,7 +86,8 @@ class Stream:
     def after(self, number: int, f: Callable[..., Object], args: tuple[Object, ...], named: dict[str, Object]) -> tuple[Object, int]:
         """The result of a call from a state, and the next state."""
         is_plain = all(type(value) in CONSTANTS for value in (*args, *named.values()))
-        key = (number, f.__name__, args, *named.items()) if is_plain else None
+        # As text, since 1, 1.0 and True are equal.
+        key = (number, f.__name__, repr((args, named))) if is_plain else None
         if key in self._drawn:
             return self._drawn[key]
         self.restore(number)
@@ -107,22 +117,26 @@ class Draws(Place):
 
 def drawn(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
     """The result of a method that draws from a generator of this recording; NATIVE for other functions, and on the only path."""
-    owner = getattr(f, "__self__", None)
-    if args and type(args[0]) in _kinds() and getattr(type(args[0]), getattr(f, "__name__", ""), None) is f:
+    if not state.journals and not state.streams:
+        return NATIVE
+    owner, kinds = getattr(f, "__self__", None), generator_kinds()
+    if args and isinstance(args[0], kinds) and getattr(type(args[0]), getattr(f, "__name__", ""), None) is f:
         owner, *rest = args
         f, args = MethodType(f, owner), tuple(rest)
-    for value in (*args, *named.values()) if state.streams else ():
-        if id(value) in state.streams:
-            state.streams[id(value)].leave()
-    if type(owner) not in _kinds() or _is_of_others(owner) or not (state.journals or id(owner) in state.streams):
+    given = *args, *named.values()
+    if not isinstance(owner, (list, dict, set, deque)):
+        for value in given:
+            if isinstance(value, kinds):
+                _leave(value)
+    if id(owner) not in state.streams and not (isinstance(owner, kinds) and _is_joined(owner)):
         return NATIVE
-    if state.is_in_loop or f.__name__ in _OTHERS or any(type(value) in CHOICES for value in (*args, *named.values())):
-        if id(owner) in state.streams:
-            state.streams[id(owner)].leave()
+    if state.is_in_loop or f.__name__ in _OTHERS or any(type(value) in CHOICES for value in given):
+        _leave(owner)
         return NATIVE
     if id(owner) not in state.streams:
         state.streams[id(owner)] = Stream(owner)
     stream = state.streams[id(owner)]
+    stream.check()
     possible = sorted(stream.possible)
     stream.are_many = stream.are_many or len(possible) > _MOST_STATES
     if stream.are_many and state.journals:
@@ -130,8 +144,9 @@ def drawn(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Obje
     note(Draws(owner))
     number = stream.number
     if not is_data(number):
-        result, stream.number = stream.after(number, f, args, named)
-        stream.possible = frozenset((stream.number,))
+        result, after = stream.after(number, f, args, named)
+        stream.number, stream.possible = after, frozenset((after,))
+        stream.restore(after)
         return result
     found = [stream.after(k, f, args, named) for k in possible]
     position, following = _position(number, possible), [after for _, after in found]
@@ -142,6 +157,18 @@ def drawn(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Obje
         stream.number = _taken(np.array(following), position)
         note_bounds(stream.number, min(following), max(following))
     return _at(position, [result for result, _ in found])
+
+
+def _leave(generator: Object) -> None:
+    """Leave a generator to code that is not translated."""
+    if id(generator) in state.streams:
+        state.streams[id(generator)].leave()
+    elif state.journals:
+        raise Unjoinable(*_ON_A_SIDE)
+
+
+_ON_A_SIDE = "code on a side of a branch uses a generator of random numbers", "draw before the branch"
+_TRANSLATED = "draw before that code, and pass the numbers"
 
 
 def _position(number: Object, possible: list[int]) -> Object:
@@ -170,17 +197,24 @@ def _at(position: Object, results: list[Object]) -> Object:
     return one_of([(equals(position, k), one) for k, one in enumerate(results)]) if table is None else table.at(position)
 
 
-def _kinds() -> tuple[type, ...]:
-    """The classes of generators, of modules that are loaded."""
-    numpys, pythons = sys.modules.get("numpy.random"), sys.modules.get("random")
-    kinds = () if numpys is None else (numpys.Generator, numpys.RandomState)
-    return kinds if pythons is None else (*kinds, pythons.Random)
+def _is_joined(owner: Object) -> bool:
+    """True for generators of this recording that share their state with no other object."""
+    if type(owner).__module__ not in _MODULES or not hasattr(owner, "random"):
+        return False
+    if id(owner) in state.callers or any(owner is shared for shared in shared_generators()):
+        return False
+    held = getattr(owner, "_bit_generator", None)
+    return held is None or not is_held_elsewhere((held,), 2)
 
 
-def _is_of_others(owner: Object) -> bool:
-    """True for the caller's generators, and those of Python and NumPy that have no name."""
-    python, numpys = getattr(sys.modules.get("random"), "_inst", None), getattr(sys.modules.get("numpy.random.mtrand"), "_rand", None)
-    return owner is python or owner is numpys or id(owner) in state.callers
+# Of the classes themselves, without the user's subclasses.
+_MODULES = ("random", "numpy.random._generator", "numpy.random.mtrand")
+
+
+def check_draws() -> None:
+    """Record this point's path alone if other code has drawn from a generator whose state is data."""
+    for stream in state.streams.values():
+        stream.check()
 
 
 def _state_of(owner: Object) -> Object:
@@ -197,7 +231,7 @@ def _set_state(owner: Object, value: Object) -> None:
 
 
 def _key_of(value: Object) -> Object:
-    """A hashable form of a generator's state."""
+    """A generator's state in hashable form."""
     if isinstance(value, dict):
         return tuple((name, _key_of(part)) for name, part in value.items())
     return value.tobytes() if isinstance(value, np.ndarray) else value

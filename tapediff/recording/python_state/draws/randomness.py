@@ -71,14 +71,14 @@ class Draws:
         self._loaded = "numpy.random.mtrand" in sys.modules
         # Without these modules there is no generator.
         is_any = self._loaded or "random" in sys.modules
-        self._reached = [*_shared(), *_generators(self._values)] if is_any else []
+        self._reached = [*shared_generators(), *_generators(self._values)] if is_any else []
         self._states = [_state(source) for source in self._reached]
 
     def _advanced(self) -> PythonValue | None:
         """The first generator that has advanced since, or None."""
         source = next((s for s, state in zip(self._reached, self._states) if _state(s) != state), None)
         if source is None and not self._loaded and "numpy.random.mtrand" in sys.modules and _has_drawn_since_import():
-            source = _shared()[-1]
+            source = shared_generators()[-1]
         return source
 
     def have_advanced(self) -> bool:
@@ -93,7 +93,7 @@ class Draws:
         codes: list[CodeType] = []
         names: dict[int, set[str]] = {}
         _generators(self._values, codes, names)
-        is_shared = any(source is s for s in _shared())
+        is_shared = any(source is s for s in shared_generators())
         if is_shared and any("seed" in code.co_names for code in codes):
             return None  # seeded here: the same draws at every call of the plain function, too
         named = names.get(id(source), set()) | ({"random"} if is_shared else set())
@@ -143,7 +143,7 @@ def _generators(
     Args:
         codes, names: filled with the code that is visited, and the name of each generator there.
     """
-    kinds = _kinds()
+    kinds = generator_kinds()
     found: list[PythonValue] = []
     seen: set[int] = set()
     waiting: list[tuple[PythonValue, str]] = [(value, "") for value in reversed(values)]
@@ -222,13 +222,14 @@ def _names_of(code: CodeType) -> tuple[str, ...]:
     return known[1]
 
 
-def _kinds() -> tuple[type, ...]:
+def generator_kinds() -> tuple[type, ...]:
+    """The classes of generators, of modules that are loaded."""
     module, standard = sys.modules.get("numpy.random"), sys.modules.get("random")
     kinds = () if module is None else (module.Generator, module.RandomState, module.BitGenerator)
     return kinds if standard is None else (*kinds, standard.Random)
 
 
-def _shared() -> list[PythonValue]:
+def shared_generators() -> list[PythonValue]:
     """The generators of Python and NumPy that have no name, NumPy's last."""
     modules = sys.modules
     found = [modules["random"]._inst] if "random" in modules else []  # type: ignore[attr-defined]
@@ -242,7 +243,7 @@ def _state(source: PythonValue) -> object:
     reader = process.generator_readers.get(id(source))
     if reader is None:
         reader = _reader(source)
-        if any(source is s for s in _shared()):
+        if any(source is s for s in shared_generators()):
             process.generator_readers[id(source)] = reader
     return reader()
 
