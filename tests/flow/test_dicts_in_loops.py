@@ -145,7 +145,19 @@ def caught_within(x):
     return s
 
 
-PROGRAMS = [visited, counts, best_by_cell, recently_used, by_name, walker, removed, discarded, shortest, caught_within]
+def keys_of_several_kinds(x):
+    found, t, s = {}, 0.1, 0.0
+    while t < 4:
+        found[int(t * 3)] = t * x[0]
+        s += found.get(1.0 if x[1] > t - 2 else 2, 0.25)
+        which = "a" if x[2] > t - 2 else int(t)
+        if which in found:
+            s += found[which] * 2
+        t += 0.2 + 0.1 * abs(x[1])
+    return s
+
+
+PROGRAMS = [keys_of_several_kinds, visited, counts, best_by_cell, recently_used, by_name, walker, removed, discarded, shortest, caught_within]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

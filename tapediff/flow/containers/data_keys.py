@@ -170,11 +170,13 @@ def lookup(holder: dict[Object, Object], key: Object) -> tuple[list[tuple[Object
     tracked = [k for k in holder if plain is None or type(k) is DataKey]
     for condition, k in [(True, key)] if plain is None else plain:
         absent: Object = True
+        left = ([k] if plain is not None and k in holder else []) + tracked
         if (rows := _rows(holder, k, condition)) is not None:
             hits.append((both(condition, rows.is_hit), rows, rows.value()))
             absent = negated(rows.is_hit)
-            tracked = [own for own in tracked if own not in rows.keys]
-        for own in ([k] if plain is not None and k in holder else []) + tracked:
+            found = set(rows.keys)
+            left = [own for own in left if own not in found]
+        for own in left:
             is_there, value = entry(holder, own)
             is_same = both(is_there, same(unwrapped(own), k)) if is_there is not False else False
             hit = both(condition, is_same)
