@@ -44,7 +44,10 @@ class Slots(Form):
         least: the greatest length seen at the start of an iteration.
         grows: iterations may add entries, up to `state.room`.
         most: a deque's maximum length.
+        instead: what to write where there is not enough room.
     """
+
+    instead = "create it in full length before the loop, and write to its entries"
 
     def __init__(self, kind: Object, form: Form | None, least: int, grows: bool = False, most: int | None = None) -> None:
         self.kind, self.form, self.least, self.grows, self.most = kind, form, least, grows, most
@@ -118,6 +121,8 @@ class Slots(Form):
 
 class Items(Slots):
     """A dict or set with data-dependent keys: slots of its items, in order; a set's values are None."""
+
+    instead = "enter all keys before the loop, or keep a flag for each possible key, in a list"
 
     def packed(self, value: Object) -> list[Object]:
         return packed(keys.items(_dict_of(value)))

@@ -77,7 +77,6 @@ from .unread import ReadBeforeWritten, Unread, is_unread, unread_in
 MOST_ATTEMPTS = 16
 # Maximum room of a growing list.
 _MOST_ROOM = 2048
-_IN_FULL_LENGTH = "create it in full length before the loop, and write to its entries"
 
 class TooLarge(Restart):
     """The trajectory of all carries takes too much memory; a data-dependent loop recomputes part of it."""
@@ -168,10 +167,11 @@ class Loop:
         self._foresee()
         try:
             while not self._enter(self._tape(mark), first):
-                longest = max((one.form.least for one in self._carried() if isinstance(one.form, Slots)), default=0)
+                forms = [one.form for one in self._carried() if isinstance(one.form, Slots)]
+                longest = max((form.least for form in forms), default=0)
                 state.room = max(4 * state.room, min(self.most and self.most + longest, _MOST_ROOM))
                 if state.room > _MOST_ROOM:
-                    raise Unjoinable(f"a list gets more than {_MOST_ROOM} entries in a loop", _IN_FULL_LENGTH)
+                    raise Unjoinable(f"a {forms[0].kind.__name__} gets more than {_MOST_ROOM} entries in a loop", forms[0].instead)
         except BaseException:
             state.report.forget(mark)
             raise
@@ -276,6 +276,7 @@ class Loop:
         except WritesOutside as found:
             written = found.array
         except (Exception, Unjoinable):
+            # Before the carries that this attempt found have their final forms, it may fail for other reasons than the program's.
             if not self.found:
                 raise
             return None
@@ -391,9 +392,9 @@ class Loop:
                 continue
             entries = form.packed(place.get())
             if len(entries) > form.room and form.grows:
-                reason = Reason(f"a list gets more than {form.room} entries in a loop", site=user_site())
+                reason = Reason(f"a {form.kind.__name__} gets more than {form.room} entries in a loop", site=user_site())
                 if is_of_sizes():
-                    raise TooDeep(reason.what, _IN_FULL_LENGTH, reason.site)
+                    raise TooDeep(reason.what, form.instead, reason.site)
                 end_loop("full", parted(entries[form.room])[0], reason)
                 del entries[form.room :]
             elif len(entries) > form.room:
@@ -455,14 +456,13 @@ class Loop:
                 if type(leaf) is not bool and getattr(leaf, "_id", None) in streams:
                     self.last[len(results)] = streams.index(leaf._id)
                 results.append(as_leaf(as_leaf_like(leaf, first)))
-        numbered = self._numbered()
         if not self._settle(recorder, ends):
             return None
         self.names.check(recorder, self.kinds.given)
-        limited = {k for k, which in enumerate(numbered) if which in self.limited}
+        limited = {k for k, which in enumerate(self.assumed) if which in self.limited}
         growing = growing_ints(recorder, self.kinds.inputs, ends, limited)
         if growing:
-            self.limited.update(numbered[k] for k in growing)
+            self.limited.update(self.assumed[k] for k in growing)
             return None
         self.kinds_added.clear()
         for place, forms in self.added.values():
@@ -507,10 +507,8 @@ class Loop:
         if not any(number in state.young for number in objects_of(one.form)):
             return
         if isinstance(one.place, Contents):
-            if isinstance(one.place.holder, (dict, set)):
-                kind = type(one.place.holder).__name__
-                raise Unjoinable(f"a {kind} gets data-dependent keys in a loop", "keep a flag for each possible key, in a list")
-            raise Unjoinable("a list of new objects changes its length in a loop", "keep tuples of numbers")
+            kind = type(one.place.holder).__name__
+            raise Unjoinable(f"a {kind} of new objects changes its length in a loop", "keep tuples of numbers")
         if not one.is_read or not isinstance(one.place, Cell) or not isinstance(one.form, Options):
             raise Unjoinable(
                 "an iteration replaces an object by a new one", "write to the object that is there, or keep tuples of numbers"

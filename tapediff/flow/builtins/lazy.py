@@ -86,14 +86,9 @@ def accumulates(items: Object, func: Object = None, **_: Object) -> bool:
     return is_ownable(items) or (isinstance(items, INDEXED) and (func is not None or is_of_interest(items)))
 
 
-def merges(*iterables: Object, **_: Object) -> bool:
+def have_data(*iterables: Object, **_: Object) -> bool:
     """True for sequences, of which one has data-dependent entries."""
     return all(isinstance(items, INDEXED) for items in iterables) and any(map(is_of_interest, iterables))
-
-
-def has_data(items: Object) -> bool:
-    """True for a sequence with data-dependent entries."""
-    return isinstance(items, INDEXED) and is_of_interest(items)
 
 
 def groupby_(items: Object, key: Object = None) -> Object:

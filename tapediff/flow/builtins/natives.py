@@ -164,9 +164,9 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
                         argument = owned(argument, is_held)
                     over = mapped if _is_pure(f) else lifted
                     return over(lambda *plain: dispatched(*plain, **named), *args[:choice], argument, *args[choice + 1 :])
-            place = -1
-            for argument in args:
-                is_held, place = is_held_elsewhere((argument,), 2), place + 1
+            for place in range(len(args)):
+                argument = args[place]
+                is_held = is_held_elsewhere((argument,), 2)
                 if f in _GATHERING and not is_held and _only_reads(argument):
                     args = (*args[:place], list(argument), *args[place + 1 :])
                 elif type(argument) is Generator:

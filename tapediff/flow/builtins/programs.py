@@ -91,9 +91,9 @@ _BY_NAME: tuple[tuple[Object, str, Object, Callable[..., Object]], ...] = (
     (itertools, "accumulate", in_python, functools.partial(where, lazy.accumulates)),
     (heapq, "heappush heappop heapreplace heappushpop heapify", in_python, sorting.on_heap),
     (heapq, "nlargest nsmallest", in_python, functools.partial(where, sorting.has_extremes)),
-    (heapq, "merge", in_python, functools.partial(where, lazy.merges)),
+    (heapq, "merge", in_python, functools.partial(where, lazy.have_data)),
     (bisect, "bisect_left bisect_right insort_left insort_right", in_python, sorting.on_sorted),
-    (statistics, "mode multimode", in_python, functools.partial(where, lazy.has_data)),
+    (statistics, "mode multimode", in_python, functools.partial(where, lazy.have_data)),
     (statistics, "mean fmean median median_low median_high variance pvariance stdev pstdev", in_python, numbers.statistic),
 )
 _FUNCTIONS: dict[Object, Callable[..., Object]] = {
