@@ -97,6 +97,10 @@ TABLE = {
     in_python.list_: (list, each(LISTS)),
     in_python.dict_: (dict, each(PAIRS)),
     in_python.set_: (set, each(LISTS)),
+    in_python.steps_: (iter, each(map(iter, LISTS))),
+    in_python.by_position_: (iter, each(LISTS)),
+    in_python.next_: (next, [*each(map(iter, LISTS[1:])), *each(map(iter, LISTS), (7,))]),
+    in_python.zip_: (zip, [*each(LISTS), *each(LISTS, SORTED)]),
     in_python.fromkeys_: (dict.fromkeys, [*each(LISTS), *each(LISTS, (7,))]),
     in_python.update_: (dict.update, each(DICTS, PAIRS)),
     in_python.popitem_: (dict.popitem, each([{1: 2}, {3: 4, 1: 2}])),
@@ -150,7 +154,7 @@ def outcome(run, args, named):
         result = listed(run(*args, **named))
     except (TypeError, ValueError, IndexError) as error:
         result = type(error), str(error) if isinstance(error, statistics.StatisticsError) else ""
-    return result, args
+    return result, listed(args)
 
 
 @pytest.mark.parametrize("program", TABLE, ids=lambda program: program.__name__)

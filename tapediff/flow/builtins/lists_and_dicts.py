@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable
 
 from .. import in_python
@@ -54,13 +55,13 @@ def bool_(value: Object = False, /) -> Object:
 
 
 def collecting(kind: Object) -> Callable[..., Object]:
-    """A constructor; lists and tuples keep conditional entries."""
+    """A constructor; lists, tuples and deques keep conditional entries."""
 
     def run(items: Object = (), /) -> Object:
         if not is_special(items):
             return NATIVE
         entries = gathered(items)
-        return kind(entries if kind in (list, tuple) else settled_contents(entries))
+        return kind(entries if kind in (list, tuple, deque) else settled_contents(entries))
 
     return run
 

@@ -153,6 +153,8 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
             if not is_held_elsewhere((args[1],), 1):
                 args = args[0], Empty(type(args[1]))
         if least <= len(args) <= most and all(name in names for name in named):
+            if owner is None and f is not iter and f is not zip:
+                args = taken_out(f, args)
             if state.has_choices:
                 choice = next((k for k, argument in enumerate(args) if type(argument) in CHOICES), None)
                 if choice is not None and f in _GENERATING and (result := run(*args, **named)) is not NATIVE:
