@@ -346,6 +346,14 @@ def update_set_(holder: Object, items: Object, /) -> None:
         holder.add(member)
 
 
+def repeated_(items: Object, count: Object, /) -> Object:
+    made = []
+    for _ in range(count):
+        for item in items:
+            made.append(item)
+    return made
+
+
 def extend_(holder: Object, items: Object, /) -> None:
     for item in items:
         holder.append(item)
