@@ -261,7 +261,7 @@ def test_cycle_keeps_the_items_that_it_has_read(program):
 def without_data():
     numbers, letters = itertools.count(10, -3), itertools.cycle("abc")
     pairs = list(itertools.islice(zip(numbers, letters), 5))
-    empty = [v for v in itertools.cycle([])]
+    empty = list(itertools.cycle([]))
     same = list(zip(itertools.repeat(4), range(3)))
     uneven = list(zip(numbers, [1, 2])), next(numbers), next(letters)
     return pairs, empty, same, uneven, list(itertools.islice(itertools.count(0.1, 0.1), 4)), list(map(pow, itertools.count(), (2, 2, 2)))

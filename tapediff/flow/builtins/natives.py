@@ -80,7 +80,7 @@ _ITERATING = ("__iter__", "__reversed__")
 _STRUCTURAL = frozenset(("list", "tuple", "isinstance", "issubclass", "type", "id", "hasattr", "getattr",
                          "callable", "range", "copy", "repeat", "partial", "object", "deque", "dict", "len",
                          "get", "setdefault", "update", "pop", "values", "items", "keys", "stop_gradient", "super",
-                         "property", "staticmethod"))  # fmt: skip
+                         "property", "staticmethod", "_replace", "_asdict"))  # fmt: skip
 _CONTAINERS = (list, dict, set, deque, bytearray)
 _METHODS_OF_C = (BuiltinMethodType, MethodWrapperType)
 _OF_CLASSES = (MethodDescriptorType, WrapperDescriptorType)
