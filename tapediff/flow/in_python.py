@@ -346,6 +346,13 @@ def update_set_(holder: Object, items: Object, /) -> None:
         holder.add(member)
 
 
+def join_(separator: Object, items: Object, /) -> Object:
+    text, has_one = "", False
+    for item in items:
+        text, has_one = text + separator + item if has_one else item, True
+    return text
+
+
 def repeated_(items: Object, count: Object, /) -> Object:
     made = []
     for _ in range(count):

@@ -114,6 +114,7 @@ TABLE = {
     in_python.is_subset_: (set.issubset, each(SETS, SETS)),
     in_python.update_set_: (set.update, each(SETS, LISTS)),
     in_python.repeated_: (operator.mul, each(LISTS, (-1, 0, 1, 3))),
+    in_python.join_: (str.join, each(("", ", "), ([], ["a"], ["a", "", "bc"]))),
     in_python.extend_: (list.extend, each(LISTS, SORTED)),
     in_python.hasattr_: (hasattr, each(LISTS, ("append", "lost"))),
     # A sorted list is a heap.

@@ -1,4 +1,4 @@
-"""Iterators of the user's classes and endless ones of itertools, advanced by loops, `next` and builtins where data decide how far."""
+"""Iterators and containers of the user's classes, and endless iterators, where data decide how far they are advanced."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import functools
 import heapq
 import itertools
 import math
-from collections import deque
+from collections import UserDict, deque
+from collections.abc import MutableMapping, Sequence
 
 import numpy as np
 import pytest
@@ -104,6 +105,72 @@ def stored(x):
     while queue:
         total += queue.popleft() * (2 + len(queue))
     return total
+
+
+class Store(MutableMapping):
+    """Its other methods are those of the standard library."""
+
+    def __init__(self):
+        self.values_by_name = {}
+
+    def __getitem__(self, name):
+        return self.values_by_name[name]
+
+    def __setitem__(self, name, value):
+        self.values_by_name[name] = value
+
+    def __delitem__(self, name):
+        del self.values_by_name[name]
+
+    def __iter__(self):
+        return iter(self.values_by_name)
+
+    def __len__(self):
+        return len(self.values_by_name)
+
+
+def kept_in_a_mapping(x):
+    store, bag = Store(), UserDict()
+    store["a"] = x[0]
+    for name, v in zip("bca", x[1:]):
+        if v > 0:
+            store[name] = v
+            bag[name] = bag.get(name, 0.5) + v
+    found = store.get("b", 0.5) + store.setdefault("d", x[0]) * store.pop("c", 2.0)
+    return found + sum(store.values()) + len(store) + sum(bag.values())
+
+
+def found_in_a_sequence(x):
+    class Row(Sequence):
+        def __getitem__(self, k):
+            return (x[0], x[1] if x[1] > 0 else -1.0, x[2])[k]
+
+        def __len__(self):
+            return 3
+
+    return sum(Row()) + Row().count(-1.0) + sum(v * k for k, v in enumerate(reversed(Row())))
+
+
+def returned_by_a_loop(x):
+    def index(value):
+        i = 0
+        while True:
+            try:
+                v = x[i]
+            except IndexError:
+                break
+            if v > value:
+                return i
+            i += 1
+        raise ValueError
+
+    return x[0] + (index(0.5) if max(x) > 0.5 else 9)
+
+
+def spelled(x):
+    signs = "".join("u" if v > 0 else "d" for v in x[:3])
+    places = ",".join([str(k) for k, v in enumerate(x[3:]) if v > 1])
+    return {"uuu": 1.0, "ddd": -1.0}.get(signs, 0.5) * x[0] + len(places) * x[1] + (places == "0,2")
 
 
 def unpacked(x):
@@ -215,7 +282,7 @@ def raising_in_a_consumer(x):
 
 
 PROGRAMS = [
-    looped, stepped, with_default, by_builtins, by_position, nodes, stored, unpacked, unpacked_around, cycled, counted, numbered_cycle,
+    kept_in_a_mapping, found_in_a_sequence, returned_by_a_loop, spelled, looped, stepped, with_default, by_builtins, by_position, nodes, stored, unpacked, unpacked_around, cycled, counted, numbered_cycle,
     repeated, tickets, next_of_cycle, taken_while, endless_generator, raising_in_a_consumer,
 ]  # fmt: skip
 

@@ -118,7 +118,7 @@ def native(f: Object) -> Object:
     if kind in _METHODS_OF_C or kind is type or kind is FunctionType:
         owner = getattr(f, "__self__", None)
         # The owner may be of a subclass of the user's.
-        kinds = type(owner).__mro__ if isinstance(owner, (*_CONTAINERS, tuple)) else ()
+        kinds = type(owner).__mro__ if isinstance(owner, (*_CONTAINERS, tuple, str)) else ()
         own = next(((one, f.__name__) for one in kinds if (one, f.__name__) in METHODS), None)
         program = METHODS[own] if own is not None else PROGRAMS.get(f) if not kinds else None
         if program is not None:
