@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from .composed.filling import imaginary
 from .dispatch import BINARY, METHODS, UNARY, call_function, call_method, call_ufunc
-from .elementwise import around, mask_operation
+from .elementwise import around, bit_operation
 from .kinds import converted, tracked_dtype
 from .shaping import copy, laid_out, lying_as, reshape, swapaxes, transpose
 from .writing import assign, flat_positions, in_place, put_flat
 
 __all__ = [
-    "BINARY", "METHODS", "UNARY", "around", "assign", "call_function", "call_method", "call_ufunc", "converted", "copy", "flat_positions",
-    "imaginary", "in_place", "laid_out", "lying_as", "mask_operation", "put_flat", "reshape", "swapaxes", "tracked_dtype", "transpose",
+    "BINARY", "METHODS", "UNARY", "around", "assign", "bit_operation", "call_function", "call_method", "call_ufunc", "converted", "copy",
+    "flat_positions", "imaginary", "in_place", "laid_out", "lying_as", "put_flat", "reshape", "swapaxes", "tracked_dtype", "transpose",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ NOT_HERE = "not supported; docs/supported.md lists what is"
 
 # Keys: NumPy's and SciPy's names without "numpy."; names of array methods.
 SHOW = "print(x) shows type, value and origin while recording; td.debug.print(\"x = {}\", x) prints at every replay"
-_BITS = "integers have no bits here: multiply, divide and take remainders by powers of 2"
+_BITS = "use &, |, ^, << and >>, e.g. (n >> k) & 1 for a bit"
 _FILES = "return the values from the function, and write them to a file outside"
 _MEMORY = "tracked values have no memory of their own: compare values, or the indices that made the arrays"
 _MATRICES = "use np.block, or np.stack and reshape: matrices are arrays of two axes"

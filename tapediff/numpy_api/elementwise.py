@@ -26,14 +26,17 @@ def as_mask(value: Operand) -> Operand:
     return as_mask(array) if is_tracked(array) else array.astype(bool, copy=False)
 
 
-def mask_operation(op: Op, bitwise: np.ufunc, *operands: Operand) -> Operand:
-    """`&`, `|`, `^`, `~`: logic on masks; on integers they are not supported."""
-    if any((o.dtype if is_tracked(o) else asarray(o).dtype) != BOOL for o in operands):
+def bit_operation(on_masks: Op, on_integers: Op | None, *operands: Operand) -> Operand:
+    """`&`, `|`, `^`, `~`: logic on masks, and on the bits of integers."""
+    kinds = {(o.dtype if is_tracked(o) else asarray(o).dtype).kind for o in operands}
+    if kinds == {"b"}:
+        return on_masks(*operands)
+    if on_integers is None or not kinds <= {"b", "i"}:
         raise UnsupportedFunction(
-            f"np.{bitwise.__name__} on tracked numbers", got="operands that are not masks",
+            f"np.{on_masks.name.replace('logical', 'bitwise')} on tracked numbers", got="operands that are neither masks nor integers",
             fix="combine comparisons, e.g. (x > 0) & (x < 1)",
         )  # fmt: skip
-    return op(*operands)
+    return on_integers(*operands)
 
 
 def where(condition: Operand, x: Operand = None, y: Operand = None) -> Operand:

@@ -418,7 +418,41 @@ def calendar(x):
     return price * x[2] + 0.01 * day + hours % 24 * x[3] + minutes
 
 
+def sets_of_bits(x):
+    bits, seen, at, length = 0, 0, 0, 0.0
+    for k, v in enumerate(x):
+        if v > 0:
+            bits |= 1 << k
+    while seen != 0b1111:
+        seen |= 1 << at
+        nearest, there = 1e9, at
+        for k in range(4):
+            if not seen >> k & 1 and abs(x[at] - x[k]) < nearest:
+                nearest, there = abs(x[at] - x[k]), k
+        if there == at:
+            break
+        length, at = length + nearest, there
+    return length + x[0] * (bits & 5) + (~bits & 7) + (bits ^ 9) * x[1] + (-bits | 4) + (x[2] > 0 | (x[3] > 0)) * x[4] + (True & bits)
+
+
+def generator_of_numbers(x):
+    seed, total = int(abs(x[0]) * 1000) % 10_000, 0.0
+    while total < 5:
+        seed = (seed * 1103515245 + 12345) & 0x7FFFFFFF
+        total += (abs(x[1]) + 0.2) * (seed >> 16) / 32768
+    return total * x[2]
+
+
+def ones(x):
+    count, n = 0, int(abs(x[0]) * 300)
+    while n:
+        n &= n - 1
+        count += 1
+    return count * x[1]
+
+
 PROGRAMS = {
+    sets_of_bits: 1, generator_of_numbers: 1, ones: 1,
     histogram: 1, order_of_keys: 1, order_of_many_keys: 1, cells: 1, counted: 1, grouped: 1, popped_keys: 1,
     oldest_first: 1, missing_key: 1, names_as_keys: 1,
     displays: 1, nearest_neighbours: 1, occupied: 1, switches: 1, members_in_order: 1, frozen: 4, as_many: 1, downwards: 1, left_early: 1, steps: 1,

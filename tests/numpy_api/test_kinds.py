@@ -304,7 +304,7 @@ def test_what_ops_refuse():
     """Integers whose result NumPy takes from another loop than that of floats."""
     for f in (
         np.reciprocal,
-        lambda k: np.bitwise_and(k, 3),
+        lambda k: np.bitwise_and(k, 3.0),
         lambda k: np.around(k, -1),
         lambda k: k ** np.array([60, 1, 1]),
     ):
@@ -312,11 +312,15 @@ def test_what_ops_refuse():
             td.record(f, td.Constant(np.array([3, 1, 2])))
 
 
-def test_integers_are_inverted():
-    tape = td.record(lambda k: ~k + np.invert(k), td.Constant(np.array([3, 1, 2])))
-    k = np.array([0, -5, 2**40])
-    np.testing.assert_array_equal(tape(k), ~k + np.invert(k))
-    np.testing.assert_array_equal(td.CompiledTape(tape)(k), ~k + np.invert(k))
+@pytest.mark.parametrize("f", [
+    lambda k: ~k + np.invert(k), lambda k: (k & 6) + (5 | k), lambda k: np.bitwise_xor(k, k[::-1]) + (k ^ (k > 0)), lambda k: (True & k) - (k | False),
+    lambda k: np.bitwise_and(k, -8) | 1,
+])  # fmt: skip
+def test_bits_of_integers_are_numpys(f):
+    tape = td.record(f, td.Constant(np.array([3, 1, 2])))
+    for k in (np.array([0, -5, 2**40]), np.array([-(2**62), 7, -1])):
+        np.testing.assert_array_equal(tape(k), f(k))
+        np.testing.assert_array_equal(td.CompiledTape(tape)(k), f(k))
 
 
 def test_a_power_of_integers_is_exact_or_refused_at_every_replay():

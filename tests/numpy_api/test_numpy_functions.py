@@ -165,6 +165,9 @@ CASES = {
     "predicates": (lambda x: x * np.isfinite(x) + np.isnan(x) + np.isinf(x) + np.signbit(x) + np.iscomplexobj(x) + np.isrealobj(x), V, W),
     "real": (lambda x: np.real(x) + x.real + x.conj(), V, W),
     "logic": (lambda x: x * (((x > 0) & (x < 1)) | ~(x > -1) ^ (x > 2)) + x * np.logical_and(x, x > 0) + np.logical_not(x) * x, V, W),
+    "bits of integers": (
+        lambda x: x * (np.floor(4 * x).astype(int) & 6) + x * (5 | np.argsort(x)) + x * np.bitwise_xor(np.floor(9 * x).astype(int), x > 0), V, W,
+    ),
     "bitwise": (lambda x: x * np.bitwise_and(x > 0, MASK) + x * np.bitwise_or(MASK, x > 0) + np.bitwise_xor(x > 0, x > 1) * x + np.invert(x > 0) * x, V, W),
     "logic reduction": (lambda x: x * np.logical_and.reduce(x > -9) + np.logical_or.reduce(x > 0), V, W),
     "power": (lambda x: np.power(x, 3) + np.float_power(x, 2) + abs(x) ** 1.5 + 2.0**x + 2**x + np.abs(x) ** x + x**-1 + x**0.0, V, W),

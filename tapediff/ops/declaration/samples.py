@@ -22,6 +22,7 @@ class Domain:
 
 
 MASK = Domain(0.0, 1.0, "b")
+WHOLE = Domain(-100, 100, "i")
 WORD = Domain(0, 2**32, "i")
 COUNTER = Domain(0, 2**40, "i")
 REAL = Domain(-3.0, 3.0)

@@ -1,4 +1,4 @@
-"""Comparisons, logic on masks, and selection: boolean-valued instructions, which need no guard."""
+"""Comparisons, logic on masks and on the bits of integers, and selection: instructions that need no guard."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ir.instruction import BOOL, Operand
 from ..declaration.op import Elementwise, comparison, property_of_float
-from ..declaration.samples import MASK, REAL
+from ..declaration.samples import MASK, REAL, WHOLE
 
 LESS = comparison("less", operator.lt, "x < y", "logical_not(x) & y")
 LESS_EQUAL = comparison("less_equal", operator.le, "x <= y", "logical_not(x) | y")
@@ -40,6 +40,19 @@ LOGICAL_AND = _logic(np.logical_and, "x & y")
 LOGICAL_OR = _logic(np.logical_or, "x | y")
 LOGICAL_XOR = _logic(np.logical_xor, "x ^ y")
 LOGICAL_NOT = _logic(np.logical_not, "~x", arity=1)
+
+
+def _bitwise(function: np.ufunc, scalar: str) -> Elementwise:
+    """Declare an op on the bits of integers."""
+    return Elementwise(
+        function.__name__, function, scalar, vjp=(None, None), floats_only=False, masks_as_integers=True, linear=True, exact=True,
+        answers=(function,), samples=(WHOLE, WHOLE),
+    )  # fmt: skip
+
+
+BITWISE_AND = _bitwise(np.bitwise_and, "x & y")
+BITWISE_OR = _bitwise(np.bitwise_or, "x | y")
+BITWISE_XOR = _bitwise(np.bitwise_xor, "x ^ y")
 MASK_OPS = (LOGICAL_AND, LOGICAL_OR, LOGICAL_XOR, LOGICAL_NOT)
 
 
@@ -91,6 +104,6 @@ SELECT_BY_JUMP = Elementwise(
 )
 
 OPS = (
-    LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EXISTS, EQUAL, NOT_EQUAL, IS_NAN, IS_INF, IS_FINITE, SIGNBIT, *MASK_OPS, SELECT,
-    ZERO_WHERE_DISCARDED, NAN_TO_ZERO_WHERE_DISCARDED, SELECT_BY_JUMP,
+    LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EXISTS, EQUAL, NOT_EQUAL, IS_NAN, IS_INF, IS_FINITE, SIGNBIT, *MASK_OPS,
+    BITWISE_AND, BITWISE_OR, BITWISE_XOR, SELECT, ZERO_WHERE_DISCARDED, NAN_TO_ZERO_WHERE_DISCARDED, SELECT_BY_JUMP,
 )  # fmt: skip

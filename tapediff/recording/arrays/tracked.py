@@ -169,16 +169,16 @@ class TrackedArray(Versioned):
     def __invert__(self) -> Operand:
         if self.type.dtype.kind == "i":
             return -1 - self
-        return functions.mask_operation(comparison.LOGICAL_NOT, np.invert, self)
+        return functions.bit_operation(comparison.LOGICAL_NOT, None, self)
 
     def __and__(self, other: Operand) -> Operand:
-        return functions.mask_operation(comparison.LOGICAL_AND, np.bitwise_and, self, other)
+        return functions.bit_operation(comparison.LOGICAL_AND, comparison.BITWISE_AND, self, other)
 
     def __or__(self, other: Operand) -> Operand:
-        return functions.mask_operation(comparison.LOGICAL_OR, np.bitwise_or, self, other)
+        return functions.bit_operation(comparison.LOGICAL_OR, comparison.BITWISE_OR, self, other)
 
     def __xor__(self, other: Operand) -> Operand:
-        return functions.mask_operation(comparison.LOGICAL_XOR, np.bitwise_xor, self, other)
+        return functions.bit_operation(comparison.LOGICAL_XOR, comparison.BITWISE_XOR, self, other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Iterable
@@ -132,10 +133,22 @@ def _whole(rounded: Callable[[float], float]) -> Callable[[float], float]:
     return lambda v: v if math.isinf(v) else rounded(v)
 
 
+def _of_bits(a: Bounds, b: Bounds, *, is_and: bool = False) -> Bounds:
+    """Bounds of bitwise operations."""
+    (low, high), (least, most) = ends(a), ends(b)
+    if not all(map(math.isfinite, (low, high, least, most))):
+        return ANYTHING
+    if is_and and (low >= 0 or least >= 0):
+        return 0, min(end for start, end in ((low, high), (least, most)) if start >= 0)
+    largest = 2 ** max(int(end).bit_length() for end in (low, high, least, most)) - 1
+    return 0 if low >= 0 and least >= 0 else -largest - 1, largest
+
+
 _same = _each(lambda v: v)
 RULES: dict[str, Callable[..., Bounds]] = {
     "select": union, "add": _by_ends(operator.add), "subtract": _by_ends(operator.sub), "multiply": _by_ends(operator.mul),
     "minimum": _by_ends(min), "maximum": _by_ends(max), "floor_divide": _divided(operator.floordiv), "remainder": _divided(operator.mod),
+    "bitwise_and": functools.partial(_of_bits, is_and=True), "bitwise_or": _of_bits, "bitwise_xor": _of_bits,
     "absolute": _magnitude, "negative": lambda a: _limited(-v for v in a) if type(a) is frozenset else (-a[1], -a[0]),
     "convert": _converted, "floor": _each(_whole(math.floor)), "ceil": _each(_whole(math.ceil)), "trunc": _each(_whole(math.trunc)),
     "rint": _each(_whole(round)), "index": _same, "reshape": _same, "gather": _same,

@@ -31,6 +31,10 @@ def _power(sizes: list[float], params: tuple[Object, ...]) -> float:
     return size**exponent if exponent * math.log2(size + 1) < 1000 else math.inf
 
 
+# The size of an int whose bits were combined: it is none of those that are too large.
+_BITS = 2.0**62
+
+
 _Rule = Callable[[list[float], tuple[Object, ...]], float]
 
 _RULES: dict[str, _Rule] = {
@@ -42,6 +46,8 @@ _RULES: dict[str, _Rule] = {
     "power": _power,
     "select": lambda sizes, _: max(sizes[1:]),
     "remainder": lambda sizes, _: sizes[1],
+    # At most one more bit than the larger number, as the sign.
+    **dict.fromkeys("bitwise_and bitwise_or bitwise_xor".split(), lambda sizes, _: min(2 * max(sizes), _BITS)),
     **dict.fromkeys("negative absolute floor_divide".split(), lambda sizes, _: sizes[0]),
     **dict.fromkeys("minimum maximum".split(), lambda sizes, _: max(sizes)),
 }  # fmt: skip
@@ -103,10 +109,19 @@ def _sizes(recorder: Object, ints: list[Object], given: dict[int, float]) -> dic
             size = float(np.max(np.abs(params[0].astype(float)), initial=0.0))
         elif (rule := _RULES.get(op.name)) is not None:
             size = rule([known.get(k, 1.0) for k in inputs], params)
+            if op.name == "bitwise_and":
+                # The bits of a constant that is not negative.
+                size = min([size, *(known[k] for k in inputs if _is_constant(recorder, k))])
         else:
             size = _EXACT if op.name == "convert" and _is_power(recorder, inputs[0]) else _USUAL
         known[number] = min(size, _LARGEST) if op.name in _GROWING else size
     return known
+
+
+def _is_constant(recorder: Object, number: int) -> bool:
+    """True for constants that are not negative."""
+    made = recorder.instructions[number]
+    return made.op is CONSTANT and bool(np.all(made.params[0] >= 0))
 
 
 def _is_power(recorder: Object, number: int) -> bool:

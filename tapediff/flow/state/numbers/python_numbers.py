@@ -19,7 +19,8 @@ from ...anything import Object
 from ..values import both, join_conditions, negated, once, op_of, state
 
 _ARITHMETIC = frozenset(
-    "add subtract multiply divide negative absolute power integer_power square sqrt reciprocal floor_divide remainder convert".split()
+    "add subtract multiply divide negative absolute power integer_power square sqrt reciprocal floor_divide remainder convert "
+    "bitwise_and bitwise_or bitwise_xor".split()
 )
 _COMPARISONS = frozenset("less less_equal greater greater_equal equal not_equal logical_not logical_and logical_or logical_xor".split())
 
