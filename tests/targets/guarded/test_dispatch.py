@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from support.differences import differences
 from support.guarded import A, cube_or_square, line, text, to_the_power_of_its_integer, wandering
 from support.in_threads import in_threads
 
@@ -36,10 +37,6 @@ def test_each_path_is_recorded_once_and_every_answer_is_its_own(guard):
     assert safe.stats.hits == 16
 
 
-def difference(f, x, h=1e-6):
-    return A([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(len(x))])
-
-
 @pytest.mark.parametrize("compile_after", [0, 2])
 def test_random_points_on_many_paths_agree_with_the_plain_function(compile_after):
     """Wherever no branch lies within the difference quotient's step, value and gradient are the plain function's."""
@@ -49,7 +46,7 @@ def test_random_points_on_many_paths_agree_with_the_plain_function(compile_after
     for x in [*points, *points]:
         value, gradient = td.value_and_gradient(safe, x)
         assert value == pytest.approx(wandering(x), rel=1e-13, abs=1e-13)
-        coarse, fine = difference(wandering, x, 1e-5), difference(wandering, x, 1e-6)
+        coarse, fine = differences(wandering, x, 1e-5), differences(wandering, x, 1e-6)
         if np.allclose(coarse, fine, atol=1e-4):  # else a branch lies in between
             assert gradient == pytest.approx(fine, abs=1e-6)
     assert safe.stats.hits == 120 - safe.stats.misses
