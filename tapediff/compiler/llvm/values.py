@@ -64,6 +64,16 @@ class Code:
         """Append an instruction without a result."""
         self.lines.append(text)
 
+    def call_external(self, symbol: str, arguments: Sequence[str], result: str = "void") -> str:
+        """Call an external routine, with arguments that begin with their types; return the name of the result."""
+        self.symbols.add(symbol)
+        self.declare(f"declare {result} @{symbol}({', '.join(a.split()[0] for a in arguments)})")
+        call = f"call {result} @{symbol}({', '.join(arguments)})"
+        if result != "void":
+            return self.emit(call)
+        self.line(call)
+        return ""
+
     def label(self) -> str:
         """A block label that is unique in this function."""
         self._labels += 1
