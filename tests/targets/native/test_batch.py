@@ -14,27 +14,11 @@ import numpy as np
 import pytest
 from support.in_threads import in_threads
 from support.side_by_side import times_as_long
+from support.three_paths import branching, points, smooth
 
 import tapediff as td
 from tapediff.base.waiting_threads import WaitingCall, WaitingThreads
 from tapediff.targets.native import batch, mapped_batch, row_calls
-
-
-def smooth(x):
-    return np.sum(np.sin(x) * x) - np.log1p(x[0] ** 2)
-
-
-def branching(x):
-    if x[0] > 1.0:
-        return np.sum(x**2)
-    if x[1] > 0.0:
-        return np.sum(x**3)
-    return -np.sum(np.cos(x))
-
-
-def points(count, size=3, seed=0):
-    return np.random.default_rng(seed).normal(scale=1.5, size=(count, size))
-
 
 MAKERS = pytest.mark.parametrize(
     "make", [lambda f: td.compile(f, np.ones(3)), td.GuardedTape], ids=["compiled", "guarded"]

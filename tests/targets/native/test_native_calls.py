@@ -12,21 +12,10 @@ import numpy as np
 import pytest
 from support.in_threads import in_threads
 from support.side_by_side import times_as_long
+from support.three_paths import branching, points, smooth
 
 import tapediff as td
 from tapediff.compiler.runtime.entries import c_entry as pointer, python_entry as entry
-
-
-def smooth(x):
-    return np.sum(np.sin(x) * x) - np.log1p(x[0] ** 2)
-
-
-def branching(x):
-    if x[0] > 1.0:
-        return np.sum(x**2)
-    if x[1] > 0.0:
-        return np.sum(x**3)
-    return -np.sum(np.cos(x))
 
 
 def picky(x):
@@ -41,10 +30,6 @@ def picky(x):
 def reference(f, x):
     value, gradient = td.value_and_gradient(f, x)
     return value, gradient
-
-
-def points(count, size=3, seed=0):
-    return np.random.default_rng(seed).normal(scale=1.5, size=(count, size))
 
 
 class FromC:
