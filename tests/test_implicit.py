@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from support.differences import differences
 
 import tapediff as td
 
@@ -107,19 +108,15 @@ def method_of_an_object(k):
 PROGRAMS = [kepler, reactions, containers, game, game_by_iteration, ridge, branching, in_a_scan, in_a_subtape, nested, method_of_an_object]
 
 
-def differences(f, p, h=1e-5):
-    return np.stack([(f(p + step) - f(p - step)) / (2 * h) for step in h * np.eye(len(p))], axis=-1)
-
-
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_first_and_second_derivatives_are_those_of_the_solution(program):
     """Recorded at P, evaluated at Q: kernel and plain function; central differences are right to 1e-7 or so."""
     compiled = td.compile(program, P)
     np.testing.assert_allclose(compiled(Q), program(Q), rtol=1e-11)
-    exact = differences(program, Q)
+    exact = differences(program, Q, 1e-5)
     for gradient in (td.gradient(compiled, Q), td.gradient(program, Q), td.jacobian(compiled, Q, mode="forward")):
         np.testing.assert_allclose(gradient, exact, rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(td.hessian(compiled, Q), differences(lambda q: td.gradient(compiled, q), Q), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(td.hessian(compiled, Q), differences(lambda q: td.gradient(compiled, q), Q, 1e-5), rtol=1e-5, atol=1e-6)
 
 
 def test_the_solution_is_one_value_whose_replay_solves_again():
@@ -133,7 +130,7 @@ def test_the_solution_is_one_value_whose_replay_solves_again():
     _, tangents = td.jvp(compiled, (Q,), (np.eye(3),))
     np.testing.assert_allclose(tangents, td.gradient(kepler, Q), rtol=1e-11)
     third = td.jacobian(lambda q: td.hessian(tape, q), Q)
-    np.testing.assert_allclose(third, differences(lambda q: td.hessian(compiled, q), Q), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(third, differences(lambda q: td.hessian(compiled, q), Q, 1e-5), rtol=1e-5, atol=1e-6)
 
 
 def test_ridge_regression_has_its_closed_form():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from support.differences import differences
 
 import tapediff as td
 
@@ -15,10 +16,6 @@ RATES = np.array([1.1, 0.4, 0.4, 0.1])
 def predation(t, y, p):
     prey, predators = y
     return [p[0] * prey - p[1] * prey * predators, -p[2] * predators + p[3] * prey * predators]
-
-
-def differences(f, p, h=1e-5):
-    return np.stack([(f(p + step) - f(p - step)) / (2 * h) for step in h * np.eye(len(p))], axis=-1)
 
 
 EXACT = solve_ivp(predation, (0, 10), Y0, "DOP853", TIMES, args=(RATES,), rtol=1e-12, atol=1e-12).y.T
@@ -56,8 +53,8 @@ def test_gradients_are_those_of_the_solution_within_its_tolerance(method):
     np.testing.assert_allclose(value, squares(RATES, Y0, times), rtol=1e-9)
     accurate = lambda p, y0, times: squares(p, y0, times, 1e-12, "dop853")
     exact = [
-        differences(lambda p: accurate(p, Y0, times), RATES), differences(lambda y0: accurate(RATES, y0, times), Y0),
-        differences(lambda times: accurate(RATES, Y0, times), times),
+        differences(lambda p: accurate(p, Y0, times), RATES, 1e-5), differences(lambda y0: accurate(RATES, y0, times), Y0, 1e-5),
+        differences(lambda times: accurate(RATES, Y0, times), times, 1e-5),
     ]  # fmt: skip
     for gradient, expected in zip(gradients, exact):
         np.testing.assert_allclose(gradient, expected, rtol=2e-5, atol=1e-4)

@@ -18,6 +18,7 @@ import time
 import numpy as np
 import pytest
 import scipy.special
+from support.in_threads import in_threads
 
 import tapediff as td
 
@@ -664,44 +665,25 @@ def test_long_chains_record_compile_and_are_freed():
 
 def test_threads_record_for_themselves():
     """A recording belongs to its thread: no operation of one lands on the tape of another."""
-    errors, barrier = [], threading.Barrier(4)
+    barrier = threading.Barrier(4)
 
     def work(k):
         barrier.wait()
         for _ in range(20):
-            if td.gradient(lambda x: sum((x * j) ** 2 for j in range(20)) * k, 1.0) != 2 * k * sum(
-                j * j for j in range(20)
-            ):
-                errors.append(k)
+            assert td.gradient(lambda x: sum((x * j) ** 2 for j in range(20)) * k, 1.0) == 2 * k * sum(j * j for j in range(20))
 
-    run_threads(work, 4)
-    assert not errors
-
-
-def run_threads(work, count):
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
 
 
 def test_a_tracked_value_in_another_thread_is_refused():
     """It is used outside the recording that made it, although that is not finished."""
-    errors = []
 
     def f(x):
-        def work(_):
-            try:
-                x * 2
-            except td.TrackedValueLeaked as error:
-                errors.append(str(error))
-
-        run_threads(work, 1)
+        with pytest.raises(td.TrackedValueLeaked, match="was used in another thread or task than the one recording it"):
+            in_threads(lambda _: x * 2, [0])
         return x**2
 
     assert td.gradient(f, 3.0) == 6.0
-    assert "was used in another thread or task than the one recording it" in errors[0]
 
 
 def test_tasks_that_switch_while_recording_are_kept_apart():
@@ -748,15 +730,12 @@ def test_one_kernel_called_from_several_threads_gives_every_caller_its_own_answe
     safe = td.GuardedTape(lambda x: np.sum(np.exp(np.sin(x) * x)) if x[0] > 0 else np.sum(np.cos(x) ** 2), merge=False)
     points = [np.linspace(s * 0.1, s, size) for s in (1.0, -1.0, 2.0, -2.0)]
     expected = [td.gradient(safe, x) for x in points]
-    errors = []
 
     def work(k):
         for j in range(40):
-            if not np.array_equal(td.gradient(safe, points[(j + k) % 4]), expected[(j + k) % 4]):
-                errors.append(k)
+            assert np.array_equal(td.gradient(safe, points[(j + k) % 4]), expected[(j + k) % 4])
 
-    run_threads(work, 4)
-    assert not errors
+    in_threads(work)
     assert safe.stats.recordings == 2
 
 

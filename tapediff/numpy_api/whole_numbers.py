@@ -65,6 +65,15 @@ _OF_TWO = {
 }  # fmt: skip
 
 
+def _both(operation: Callable[[Operand, Operand], Operand]) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
+    """An operator, and the reflected one."""
+    return lambda self, other: operation(self, other), lambda self, other: operation(other, self)
+
+
+def _comparison(op: Op) -> Callable[..., Operand]:
+    return lambda self, other: _compared(op, self, other)
+
+
 class WholeNumber:
     """A Python int on the tape, or a Python float computed from one. It belongs to one recording.
 
@@ -90,41 +99,12 @@ class WholeNumber:
 
     # Arithmetic
 
-    def __add__(self, other: Operand) -> Operand:
-        return _sum(ADD, self, other)
-
-    def __radd__(self, other: Operand) -> Operand:
-        return _sum(ADD, other, self)
-
-    def __sub__(self, other: Operand) -> Operand:
-        return _sum(SUBTRACT, self, other)
-
-    def __rsub__(self, other: Operand) -> Operand:
-        return _sum(SUBTRACT, other, self)
-
-    def __mul__(self, other: Operand) -> Operand:
-        return _product(self, other)
-
-    def __rmul__(self, other: Operand) -> Operand:
-        return _product(other, self)
-
-    def __truediv__(self, other: Operand) -> Operand:
-        return _quotient(self, other)
-
-    def __rtruediv__(self, other: Operand) -> Operand:
-        return _quotient(other, self)
-
-    def __floordiv__(self, other: Operand) -> Operand:
-        return _whole_division(FLOOR_DIVIDE, self, other)
-
-    def __rfloordiv__(self, other: Operand) -> Operand:
-        return _whole_division(FLOOR_DIVIDE, other, self)
-
-    def __mod__(self, other: Operand) -> Operand:
-        return _whole_division(REMAINDER, self, other)
-
-    def __rmod__(self, other: Operand) -> Operand:
-        return _whole_division(REMAINDER, other, self)
+    __add__, __radd__ = _both(lambda left, right: _sum(ADD, left, right))
+    __sub__, __rsub__ = _both(lambda left, right: _sum(SUBTRACT, left, right))
+    __mul__, __rmul__ = _both(lambda left, right: _product(left, right))
+    __truediv__, __rtruediv__ = _both(lambda left, right: _quotient(left, right))
+    __floordiv__, __rfloordiv__ = _both(lambda left, right: _whole_division(FLOOR_DIVIDE, left, right))
+    __mod__, __rmod__ = _both(lambda left, right: _whole_division(REMAINDER, left, right))
 
     def __divmod__(self, other: Operand) -> Operand:
         return self // other, self % other
@@ -149,17 +129,8 @@ class WholeNumber:
 
     # Comparisons: guards, as Python needs the outcome at once
 
-    def __lt__(self, other: Operand) -> Operand:
-        return _compared(comparison.LESS, self, other)
-
-    def __le__(self, other: Operand) -> Operand:
-        return _compared(comparison.LESS_EQUAL, self, other)
-
-    def __gt__(self, other: Operand) -> Operand:
-        return _compared(comparison.GREATER, self, other)
-
-    def __ge__(self, other: Operand) -> Operand:
-        return _compared(comparison.GREATER_EQUAL, self, other)
+    __lt__, __gt__ = _comparison(comparison.LESS), _comparison(comparison.GREATER)
+    __le__, __ge__ = _comparison(comparison.LESS_EQUAL), _comparison(comparison.GREATER_EQUAL)
 
     def __eq__(self, other: object) -> Operand:
         return False if isinstance(other, (str, bytes, type(None))) else _compared(comparison.EQUAL, self, other)

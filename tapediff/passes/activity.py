@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-from ..ir.instruction import CONSTANT, GUARD, INPUT, Columns, Instruction, columns_of
+from ..ir.instruction import CONSTANT, GUARD, INPUT, Instruction
 from ..ir.tape import Tape
 from ..ops.control.calls import TupleOp
 from ..ops.declaration.op import Op
-from .columns import first_two
-
-
-def active_values(tape: Tape, sources: set[int]) -> list[bool]:
-    """Mark the values that depend differentiably on the sources."""
-    columns = columns_of(tape.instructions)
-    if columns is not None:
-        return _of_columns(columns, sources)
-    active: list[bool] = []
-    for number, (op, inputs, _, type_, _) in enumerate(tape.instructions):
-        if op is INPUT or op is CONSTANT or op is GUARD:
-            active.append(number in sources)
-        elif isinstance(op, TupleOp):
-            active.append(any(active[i] for i in inputs))
-        elif not type_.is_float or not isinstance(op, Op):
-            active.append(False)
-        elif callable(op.vjp):
-            active.append(any(active[i] for i in inputs))
-        else:
-            active.append(any(active[i] and rule is not None for i, rule in zip(inputs, op.vjp)))
-    return active
-
+from .columns import as_columns, first_two
 
 # Bit set: the operands that the result depends on differentiably. _MORE: check each operand. _GIVEN: active only if it is a source.
 _FIRST, _SECOND, _MORE, _GIVEN = 1, 2, 4, -1
 
 
-def _of_columns(columns: Columns, sources: set[int]) -> list[bool]:
-    """active_values without building the instructions."""
+def active_values(tape: Tape, sources: set[int]) -> list[bool]:
+    """Mark the values that depend differentiably on the sources."""
+    columns = as_columns(tape.instructions)
     templates, ways = columns.templates, [_way(template) for template in columns.templates]
     first, second = first_two(columns)
     # One more, for absent operands.

@@ -38,12 +38,6 @@ class ColumnRewriter(Rewriter):
         self._copied_from.append(old)
         return made
 
-    def copy_stretch(self, start: int, stop: int) -> None:
-        """Emit consecutive old instructions."""
-        begin = len(self._copied_from)
-        self._copied_from += range(start, stop)
-        self.number[start:stop] = range(begin, begin + stop - start)
-
     def changing(self, changed: Iterable[tuple[int, Instruction]]) -> Iterator[tuple[int, Instruction]]:
         """Yield the changed old instructions in order; copy all others in between."""
         done = 0
@@ -54,11 +48,13 @@ class ColumnRewriter(Rewriter):
         self._copy_all_between(done, len(self.tape.instructions))
 
     def _copy_all_between(self, start: int, stop: int) -> None:
-        if self.columns is not None:
-            self.copy_stretch(start, stop)
+        if self.columns is None:
+            for old in range(start, stop):
+                self.copy(old)
             return
-        for old in range(start, stop):
-            self.number[old] = self.copy(old)
+        begin = len(self._copied_from)
+        self._copied_from += range(start, stop)
+        self.number[start:stop] = range(begin, begin + stop - start)
 
     def copy_those(self, old: Sequence[int]) -> None:
         """Copy old instructions that are not consecutive."""

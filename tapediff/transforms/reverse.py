@@ -349,7 +349,7 @@ class _Sweep:
 
         A finite product stays as it is: its own derivative is not 0 where the cotangent is 0 by chance.
         """
-        if quality == NONZERO or op.linear or not isinstance(op, Elementwise):
+        if quality == NONZERO or not isinstance(op, Elementwise) or op.linear:
             return cotangent
         self.hides_not_yet_seeded |= quality == NOT_YET_SEEDED
         return SELECT(LOGICAL_AND(EQUAL(z_bar, 0.0), IS_NAN(cotangent)), 0.0, cotangent)

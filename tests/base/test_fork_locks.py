@@ -55,6 +55,22 @@ def children(count, work, seconds=250):
                 break
             time.sleep(0.01)
     return good
+
+def beside(goes_on, call):
+    "What a call gives while another thread calls a function of a number without a pause."
+    is_going = True
+    def go_on():
+        k = 1000.0
+        while is_going:
+            goes_on(k)
+            k += 1
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    time.sleep(0.3)
+    found = call()
+    is_going = False
+    thread.join()
+    return found
 """
 
 
@@ -74,18 +90,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_children_compile_that_were_forked_while_another_thread_compiled(tmp_path):
     """Four children, forked at different moments of a thread that records and compiles without a pause; none hangs."""
     program = """
-stop = False
-def compile_on():
-    k = 1000.0
-    while not stop:
-        works(k)
-        k += 1
-thread = threading.Thread(target=compile_on)
-thread.start()
-time.sleep(0.3)
-print(children(4, works))
-stop = True
-thread.join()
+print(beside(works, lambda: children(4, works)))
 print(works(-1))
 """
     assert run(program, tmp_path) == ["4", "True"]
@@ -95,18 +100,8 @@ def test_children_collect_garbage_as_their_parent_did(tmp_path):
     """A parent's thread that records or compiles has put collections off; its child has no such thread."""
     program = """
 import gc
-stop, before = False, gc.get_threshold()
-def compile_on():
-    k = 1000.0
-    while not stop:
-        works(k)
-        k += 1
-thread = threading.Thread(target=compile_on)
-thread.start()
-time.sleep(0.3)
-print(children(4, lambda k: gc.isenabled() and gc.get_threshold() == before))
-stop = True
-thread.join()
+before = gc.get_threshold()
+print(beside(works, lambda: children(4, lambda k: gc.isenabled() and gc.get_threshold() == before)))
 """
     assert run(program, tmp_path) == ["4"]
 
@@ -120,16 +115,7 @@ want = td.value_and_gradient(compiled, X[7])
 def batch(k):
     values, gradients = compiled.batch(X, threads=2)
     return values[7] == want[0] and np.array_equal(gradients[7], want[1]) and works(k)
-stop = False
-def run_on():
-    while not stop:
-        batch(-1)
-thread = threading.Thread(target=run_on)
-thread.start()
-time.sleep(0.3)
-print(children(2, batch))
-stop = True
-thread.join()
+print(beside(lambda _: batch(-1), lambda: children(2, batch)))
 print(batch(-2))
 """
     assert run(program, tmp_path) == ["2", "True"]
@@ -159,19 +145,11 @@ print(forked(1.0))
 def test_workers_of_multiprocessing_compile_however_they_are_started(tmp_path, method):
     """While a thread of the parent compiles."""
     program = f"""
-def compile_on():
-    k = 1000.0
-    while not stop:
-        works(k)
-        k += 1
-if __name__ == "__main__":
-    stop = False
-    works(0.5)
-    thread = threading.Thread(target=compile_on)
-    thread.start()
+def pooled():
     with multiprocessing.get_context("{method}").Pool(2) as pool:
-        print(pool.map_async(works, [1.0, 2.0]).get(120))
-    stop = True
-    thread.join()
+        return pool.map_async(works, [1.0, 2.0]).get(120)
+if __name__ == "__main__":
+    works(0.5)
+    print(beside(works, pooled))
 """
     assert run(program, tmp_path) == ["[True,", "True]"]

@@ -23,13 +23,13 @@ def test_several_threads_may_drop_entries():
     table: dict[int, object] = {}
     finished, numbers = [], itertools.count()
 
-    def work() -> None:
+    def work(_: int) -> None:
         for k in itertools.islice(numbers, 3000):
             drop_oldest(table, 3)
             table[k] = k
         finished.append(True)
 
-    in_threads(work)
+    in_threads(work, interval=1e-6)
     assert len(finished) == 4
     drop_oldest(table, 3)
     assert len(table) == 3

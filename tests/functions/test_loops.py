@@ -27,14 +27,16 @@ def test_scan_with_tuples_and_dicts():
     hessian_agrees(tape, *RNG.normal(size=(3, 4)))
 
 
-def test_scan_is_differentiated_three_times():
-    f = lambda x: td.scan(lambda c, t: (np.sin(c * x) + t, c), x, np.arange(4.0))[0]
-    derivative = f
+@pytest.mark.parametrize(("f", "x"), [
+    (lambda x: td.scan(lambda c, t: (np.sin(c * x) + t, c), x, np.arange(4.0))[0], 0.7),
+    (lambda x: td.while_loop(lambda c: c < 10, lambda c: c * x + np.sin(x), x), 1.7),
+], ids=["scan", "while_loop"])  # fmt: skip
+def test_loops_are_differentiated_three_times(f, x):
+    derivative, step = f, 1e-4
     for order in range(1, 4):
         previous, derivative = derivative, td.grad(derivative)
-        step = 1e-4
-        expected = (previous(0.7 + step) - previous(0.7 - step)) / (2 * step)
-        assert derivative(0.7) == pytest.approx(expected, rel=1e-5), order
+        expected = (previous(x + step) - previous(x - step)) / (2 * step)
+        assert derivative(x) == pytest.approx(expected, rel=1e-5), order
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -177,16 +179,6 @@ def test_while_loop_runs_as_often_as_it_must():
     tape = agree(growing, *points, rtol=1e-5)
     hessian_agrees(tape, *points[:3])
     assert not tape.guards
-
-
-def test_while_loop_is_differentiated_three_times():
-    f = lambda x: td.while_loop(lambda c: c < 10, lambda c: c * x + np.sin(x), x)
-    derivative = f
-    for order in range(1, 4):
-        previous, derivative = derivative, td.grad(derivative)
-        step = 1e-4
-        expected = (previous(1.7 + step) - previous(1.7 - step)) / (2 * step)
-        assert derivative(1.7) == pytest.approx(expected, rel=1e-5), order
 
 
 def test_newtons_method_until_converged():

@@ -1,11 +1,11 @@
 """Sub-tapes: one instruction of the caller, with variants of their own that are found at every call."""
 
 import itertools
-import threading
 
 import numpy as np
 import pytest
 from support.agreement import agree, by_numpy, hessian_agrees, recordings_of
+from support.in_threads import in_threads
 
 import tapediff as td
 
@@ -233,19 +233,12 @@ def test_threads_share_the_variants():
     compiled = td.compile(f, np.zeros(8))
     rng = np.random.default_rng(0)
     points = rng.normal(1.0, 1.0, (4, 100, 8))
-    wrong = []
 
     def work(rows):
         for x in rows:
-            if not np.allclose(td.gradient(compiled, x), np.where(x > 1, 3 * x**2, 2 * x), rtol=1e-12):
-                wrong.append(x)
+            assert np.allclose(td.gradient(compiled, x), np.where(x > 1, 3 * x**2, 2 * x), rtol=1e-12)
 
-    threads = [threading.Thread(target=work, args=(rows,)) for rows in points]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    in_threads(work, points)
     assert step.recordings == 2
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import special, stats
+from support.differences import differences
 
 import tapediff as td
 
@@ -23,10 +24,6 @@ def by_hand(theta, y):
     return special.logsumexp([component(theta, k, y) for k in range(3)])
 
 
-def slopes(f, x, step=1e-6):
-    return np.array([(f(x + step * e) - f(x - step * e)) / (2.0 * step) for e in np.eye(len(x))])
-
-
 @pytest.mark.parametrize("kind", ["function", "compiled", "guarded", "tape"])
 def test_value_gradient_and_second_derivatives(kind):
     """At the recorded point and elsewhere, on both sides of a branch where the target has both."""
@@ -36,9 +33,9 @@ def test_value_gradient_and_second_derivatives(kind):
     for theta in (HERE, HERE + 0.3, *([THERE] if kind in ("function", "guarded") else [])):
         value, gradient = td.value_and_gradient(target, theta, td.Constant(Y))
         np.testing.assert_allclose(value, by_hand(theta, Y), rtol=1e-13)
-        np.testing.assert_allclose(gradient, slopes(lambda t: by_hand(t, Y), theta), rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(gradient, differences(lambda t: by_hand(t, Y), theta), rtol=1e-7, atol=1e-8)
         hessian = td.hessian(target, theta, td.Constant(Y))
-        np.testing.assert_allclose(hessian, slopes(lambda t: td.gradient(mixture, t, td.Constant(Y)), theta), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(hessian, differences(lambda t: td.gradient(mixture, t, td.Constant(Y)), theta), rtol=1e-6, atol=1e-7)
     if kind in ("compiled", "tape"):
         with pytest.raises(td.GuardFailed):
             td.gradient(target, THERE, td.Constant(Y))
@@ -53,7 +50,7 @@ def test_probabilities_of_the_values():
         np.testing.assert_allclose(found, special.softmax(logs), rtol=1e-12)
         np.testing.assert_allclose(np.sum(found), 1.0, rtol=1e-14)
     jacobian = td.jacobian(mixture.posterior, HERE, td.Constant(Y))
-    np.testing.assert_allclose(jacobian.T, slopes(lambda t: mixture.posterior(t, Y), HERE), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(jacobian, differences(lambda t: mixture.posterior(t, Y), HERE), rtol=1e-6, atol=1e-9)
 
 
 def test_several_discrete_arguments_in_any_place_and_by_name():
@@ -68,7 +65,7 @@ def test_several_discrete_arguments_in_any_place_and_by_name():
     np.testing.assert_allclose(both(m, 2.0, y=0.6), np.log(np.sum(expected)), rtol=1e-14)
     np.testing.assert_allclose(both(m, scale=2.0, y=0.6), np.log(np.sum(expected)), rtol=1e-14)
     np.testing.assert_allclose(both.posterior(m, 2.0, y=0.6), expected / np.sum(expected), rtol=1e-13)
-    np.testing.assert_allclose(td.gradient(both, m, y=0.6, argnames="m"), slopes(lambda m: both(m, y=0.6), m), rtol=1e-7)
+    np.testing.assert_allclose(td.gradient(both, m, y=0.6, argnames="m"), differences(lambda m: both(m, y=0.6), m), rtol=1e-7)
     np.testing.assert_allclose(td.gradient(both, m, 2.0, y=0.6, argnums=1), (both(m, 2.0 + 1e-6, y=0.6) - both(m, 2.0 - 1e-6, y=0.6)) / 2e-6, rtol=1e-7)
 
 

@@ -4,6 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
+from support.differences import differences
 
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
@@ -11,11 +12,6 @@ from tapediff.linalg import solve_triangular
 
 I2 = np.eye(2)
 J2 = np.ones((2, 2))
-
-
-def slope(f, x, h=1e-6):
-    """Central differences; their error here is below 1e-8 of a value of order 1."""
-    return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(len(x))])
 
 
 def log_density(x):
@@ -118,7 +114,7 @@ def expected(f, x, good):
         return 3 * x**2
     if f is spectrum and x is not good:
         return 2 * x
-    return slope(f, x)
+    return differences(f, x)
 
 
 @EACH
@@ -181,7 +177,7 @@ def test_a_loop_over_jitters_is_not_recorded_again():
         x = np.array([rng.uniform(0.1, 2.0), rng.choice([1.0, -0.005, -0.5, -3.0, -500.0]) * rng.uniform(0.9, 1.1)])
         value, gradient = td.value_and_gradient(safe, x)
         assert value == pytest.approx(float(jitters(x)), rel=1e-9)
-        assert gradient == pytest.approx(slope(jitters, x, 1e-7), rel=1e-4, abs=1e-5)  # steep near the edges
+        assert gradient == pytest.approx(differences(jitters, x, 1e-7), rel=1e-4, abs=1e-5)  # steep near the edges
         seen.add(safe.stats.recordings)
     assert safe.stats.recordings == 5
     assert safe.stats.hits == 300 - 5
@@ -215,7 +211,7 @@ def test_the_plain_function_decides_what_a_failure_means():
     safe = td.GuardedTape(raised_again)
     for _ in range(3):
         assert td.gradient(safe, np.array([2.0, 0.5])) == pytest.approx(
-            slope(raised_again, np.array([2.0, 0.5])), rel=1e-6
+            differences(raised_again, np.array([2.0, 0.5])), rel=1e-6
         )
         with pytest.raises(RuntimeError, match="a bad matrix"):
             td.gradient(safe, np.array([-2.0, 0.5]))
@@ -233,7 +229,7 @@ def both(f, plain):
         for x in points * 3:
             value, gradient = td.value_and_gradient(safe, x)
             assert value == pytest.approx(float(plain(x)), rel=1e-12)
-            assert gradient == pytest.approx(slope(plain, x), rel=1e-6, abs=1e-7)
+            assert gradient == pytest.approx(differences(plain, x), rel=1e-6, abs=1e-7)
 
 
 def test_a_subtape_may_catch():
@@ -307,7 +303,7 @@ def test_an_error_of_a_nested_derivative_may_be_caught():
     singular = np.array([2.0, -1.5])
     safe = td.GuardedTape(f, merge=False)
     for x in (GOOD, singular, BAD) * 2:
-        assert td.gradient(safe, x) == pytest.approx(slope(f, x), rel=1e-5, abs=1e-6)
+        assert td.gradient(safe, x) == pytest.approx(differences(f, x), rel=1e-5, abs=1e-6)
     assert safe.stats.recordings == 3
 
 

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from support.differences import differences
 
 import tapediff as td
 
@@ -247,12 +248,6 @@ SPECIALISED = [
 ORDERS = [list(range(27)), [0, 50, 3, 3, 50, 0, 7, 21, 22, 20, 1, 2, 49, 30, 8]]
 
 
-def plain_gradient(f, x, t):
-    """By central differences of plain Python."""
-    h = 1e-6
-    return A([(f(x + h * e, t) - f(x - h * e, t)) / (2 * h) for e in np.eye(3)])
-
-
 def agree(safe, f, t, *, by_name=False):
     args, named = ((X,), {"t": t}) if by_name else ((X, t), {})
     value, gradient = td.value_and_gradient(safe, *args, **named)
@@ -260,7 +255,7 @@ def agree(safe, f, t, *, by_name=False):
     assert value == pytest.approx(plain, rel=NEAR, abs=NEAR)
     assert safe(*args, **named) == pytest.approx(plain, rel=NEAR, abs=NEAR)
     # A central difference with h = 1e-6 is right to h**2 and to 1e-16 / h of the values.
-    assert gradient == pytest.approx(plain_gradient(f, X, t), rel=1e-5, abs=1e-8 * max(1.0, abs(plain)))
+    assert gradient == pytest.approx(differences(lambda x: f(x, t), X), rel=1e-5, abs=1e-8 * max(1.0, abs(plain)))
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=["in order", "in any order"])
@@ -298,7 +293,7 @@ def test_several_ints_are_data():
         j = abs(j)
         value, gradient = safe.value_and_gradient(X, i, j)
         assert value == pytest.approx(many(X, i, j), rel=NEAR, abs=NEAR)
-        assert gradient == pytest.approx(plain_gradient(lambda x, _: many(x, i, j), X, 0), rel=1e-5, abs=1e-7)
+        assert gradient == pytest.approx(differences(lambda x: many(x, i, j), X), rel=1e-5, abs=1e-7)
     assert safe.stats.recordings <= 8, safe.explain()
 
 
@@ -331,7 +326,7 @@ def test_an_int_by_name_is_data():
     for t in range(30):
         agree(safe, branch, t, by_name=t % 2 == 1)
     safe_of = td.grad(branch)
-    assert safe_of(X, t=3) == pytest.approx(plain_gradient(branch, X, 3), rel=1e-5)
+    assert safe_of(X, t=3) == pytest.approx(differences(lambda x: branch(x, 3), X), rel=1e-5)
     assert safe.stats.recordings <= 4
 
 

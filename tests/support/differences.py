@@ -8,9 +8,11 @@ import tapediff as td
 STEPS = (1e-4, 1e-5, 1e-6)
 
 
-def differences(f, x, step):
+def differences(f, x, step=1e-6):
+    """The central differences of f by the entries of x, along the last axes. Their error: the square of the step, and rounding by it."""
+    x = np.asarray(x, float)
     columns = [(f(x + h) - f(x - h)) / (2 * step) for h in step * np.eye(x.size).reshape(-1, *x.shape)]
-    return np.reshape(columns, x.shape)
+    return np.reshape(np.stack(columns, axis=-1), (*np.shape(columns[0]), *x.shape))
 
 
 def assert_agrees(f, *points, rtol=1e-12, slope_rtol=1e-6, compiles=True):

@@ -1,18 +1,32 @@
-"""Several threads that take turns after every few steps."""
+"""Several threads at once."""
 
 import sys
 import threading
 
 
-def in_threads(work, count=4):
-    """Call a function in so many threads at once; errors of theirs are not raised."""
-    before = sys.getswitchinterval()
+def in_threads(work, given=range(4), interval=None):
+    """Call `work` with each of `given` in a thread of its own; raise the first error of theirs.
+
+    Args:
+        interval: seconds after which threads take turns.
+    """
+    errors, before = [], sys.getswitchinterval()
+
+    def attempt(argument):
+        try:
+            work(argument)
+        except BaseException as error:  # noqa: BLE001 -- raised again below
+            errors.append(error)
+
+    threads = [threading.Thread(target=attempt, args=(argument,)) for argument in given]
     try:
-        sys.setswitchinterval(1e-6)
-        threads = [threading.Thread(target=work) for _ in range(count)]
+        sys.setswitchinterval(before if interval is None else interval)
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            thread.join(60)
     finally:
         sys.setswitchinterval(before)
+    assert not any(thread.is_alive() for thread in threads)
+    if errors:
+        raise errors[0]

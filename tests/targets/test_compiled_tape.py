@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from support.in_threads import in_threads
 
 import tapediff as td
 from tapediff.compiler.codegen.emitter import LARGEST_STACK_WORKSPACE
@@ -204,21 +205,15 @@ def test_threads_do_not_disturb_each_other(f):
     assert (kernel.workspace_bytes > LARGEST_STACK_WORKSPACE) == (f is large)
     assert kernel.facts.is_short == (f is not large)
     expected = [td.value_and_gradient(compiled, p) for p in points]
-    wrong = []
 
     def work(number):
         for turn in range(6 if f is large else 300):
             k = (number + turn) % 8
             value, gradient = td.value_and_gradient(compiled, points[k])
-            if value != expected[k][0] or not np.array_equal(gradient, expected[k][1]):
-                wrong.append(k)
+            assert value == expected[k][0]
+            assert np.array_equal(gradient, expected[k][1])
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    in_threads(work, range(8))
 
 
 def test_a_failed_call_leaves_out_alone_and_the_next_one_is_right():
@@ -372,15 +367,11 @@ def test_first_compiled_calls_from_several_threads_compile_once():
     compiled = td.CompiledTape(COMPILED.tape)
     start, results = threading.Barrier(4), []
 
-    def work():
+    def work(_):
         start.wait()
         results.append(td.gradient(compiled, A))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
     assert len(compiled._kernels) == 1
     for result in results:
         assert_right(result, A)

@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from support.in_threads import in_threads
 
 import tapediff as td
 from tapediff.compiler.runtime.entries import python_entry
@@ -470,22 +471,16 @@ def test_inside_a_recording_nothing_is_called_directly(kind):
 def test_threads_share_direct_calls():
     """Four threads on sixteen paths, with containers and a guard of their own value: right gradients, each path recorded once."""
     guarded = td.GuardedTape(branching)
-    wrong = []
 
     def run(seed):
         rng = np.random.default_rng(seed)
         for k in rng.integers(0, 16, 150):
             p = {"x": np.array([1.0 if k >> b & 1 else -1.0 for b in range(4)]) * rng.uniform(1, 2), "y": float(seed + 1)}
             found, expected = td.gradient(guarded, p, 2.0), branching_gradient(p, 2.0)
-            if not np.allclose(found["x"], expected["x"], rtol=1e-13) or not np.isclose(found["y"], expected["y"], rtol=1e-13):
-                wrong.append((seed, p, found))
+            assert np.allclose(found["x"], expected["x"], rtol=1e-13)
+            assert np.isclose(found["y"], expected["y"], rtol=1e-13)
 
-    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    in_threads(run)
     assert guarded.stats.recordings <= 16
 
 

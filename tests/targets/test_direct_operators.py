@@ -2,10 +2,10 @@
 
 import contextlib
 import dataclasses
-import threading
 
 import numpy as np
 import pytest
+from support.in_threads import in_threads
 
 import tapediff as td
 from tapediff.targets.evaluate import direct_calls
@@ -335,19 +335,13 @@ def test_halves_keep_what_they_were_made_of():
         _, push = td.linearize(target, x)
         value[:], x[:] = 7.0, 8.0
         made.append((A + k, pull, push))
-    wrong = []
 
-    def use():
+    def use(_):
         for x, pull, push in made * 20:
-            if not np.allclose(pull(V)[0], slope(x) * V, rtol=1e-13) or not np.allclose(push(V), slope(x) * V, rtol=1e-13):
-                wrong.append(x)
+            assert np.allclose(pull(V)[0], slope(x) * V, rtol=1e-13)
+            assert np.allclose(push(V), slope(x) * V, rtol=1e-13)
 
-    threads = [threading.Thread(target=use) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    in_threads(use)
     with pytest.raises(td.ShapeMismatch):
         made[0][1](np.ones(2))
     with pytest.raises(td.ArgumentMismatch):

@@ -1,11 +1,11 @@
 """The fast path of a call: one native function answers, and the rest is as on the full path."""
 
-import threading
 import traceback
 import warnings
 
 import numpy as np
 import pytest
+from support.in_threads import in_threads
 
 import tapediff as td
 from tapediff.targets.guarded.dispatch import Dispatch
@@ -170,20 +170,13 @@ def test_threads_take_new_paths_at_the_same_time():
     safe = td.GuardedTape(stairs, merge=False)
     td.gradient(safe, np.array([1.5, 1.0]))
     td.gradient(safe, np.array([1.5, 1.0]))
-    wrong = []
 
     def run(seed):
         for k in np.random.default_rng(seed).permutation(16).tolist() * 3:
             gradient = td.gradient(safe, np.array([1.5, k + 1.0]))
-            if not np.isclose(gradient[0], (k + 1) * 1.5**k, rtol=1e-14):
-                wrong.append((k, gradient))
+            assert np.isclose(gradient[0], (k + 1) * 1.5**k, rtol=1e-14)
 
-    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    in_threads(run)
     assert safe.stats.recordings == 16
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.differences import differences
 
 import tapediff as td
 from tapediff.targets.evaluate.shared_programs import MOST_FUNCTIONS, _of_functions, differing_constants, programs_of
@@ -76,11 +77,6 @@ def looped(x, t):
 STEPS = [decay, batch, parity, branches, unused, power, shapes, written, factored, whole, floating, looped, needed, said]
 
 
-def slope(f, x, t, h=1e-6):
-    """Central differences: their error is below 1e-8 of third derivatives, which are below 100 here."""
-    return np.array([(float(f(x + h * e, t)) - float(f(x - h * e, t))) / (2 * h) for e in np.eye(3)])
-
-
 @pytest.mark.parametrize("make", [td.grad, lambda f: td.GuardedTape(f).gradient, lambda f: lambda x, t: td.gradient(f, x, t)],
                          ids=["grad", "guarded", "gradient"])  # fmt: skip
 @pytest.mark.parametrize("f", STEPS, ids=lambda f: f.__name__)
@@ -91,7 +87,7 @@ def test_a_step_number_gives_the_gradient_of_every_step(f, make):
     rng = np.random.default_rng(1)
     for t in [0, 1, 2, 3, 1, 0, 7, 40, 41, 5, 5, 2, 100, 6, 8, 9]:
         x = X + 0.1 * rng.normal(size=3)
-        assert gradient(x, t) == pytest.approx(slope(f, x, t), rel=1e-6, abs=1e-6)
+        assert gradient(x, t) == pytest.approx(differences(lambda x: f(x, t), x), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("f", [needed, batch, said], ids=lambda f: f.__name__)
@@ -167,5 +163,5 @@ def test_many_values_of_an_int_are_advised_to_be_data():
     assert len(met) == 1
     data = td.GuardedTape(decay)
     for t in range(6):
-        assert td.gradient(data, X, td.Constant(t)) == pytest.approx(slope(decay, X, t), rel=1e-6)
+        assert td.gradient(data, X, td.Constant(t)) == pytest.approx(differences(lambda x: decay(x, t), X), rel=1e-6)
     assert data.stats.recordings == 1

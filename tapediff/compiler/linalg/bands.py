@@ -223,23 +223,13 @@ def _solve(symbol: str, lanes: int, lower: int, upper: int, definite: int, is_tr
 
 def factor(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
     n, *kind = sizes
-    _call(code, "void", f"{PREFIX}factor_{'_'.join(map(str, kind))}", [f"ptr {operands[0]}", f"ptr {result}", f"i64 {n}"])
+    code.call_external(f"{PREFIX}factor_{'_'.join(map(str, kind))}", [f"ptr {operands[0]}", f"ptr {result}", f"i64 {n}"])
 
 
 def solve(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
     n, k, *kind = sizes
     arguments = [*(f"ptr {p}" for p in (*operands, result)), f"i64 {n}", f"i64 {k}"]
-    return _call(code, "i1", f"{PREFIX}solve_{'_'.join(map(str, kind))}_{int(k == 1)}", arguments)
-
-
-def _call(code: Code, result: str, symbol: str, arguments: list[str]) -> str:
-    code.symbols.add(symbol)
-    code.declare(f"declare {result} @{symbol}({', '.join(a.split()[0] for a in arguments)})")
-    call = f"call {result} @{symbol}({', '.join(arguments)})"
-    if result != "void":
-        return code.emit(call)
-    code.line(call)
-    return ""
+    return code.call_external(f"{PREFIX}solve_{'_'.join(map(str, kind))}_{int(k == 1)}", arguments, "i1")
 
 
 def factor_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:

@@ -18,16 +18,6 @@ from .lapack import Counts, copy_doubles, order_texts, size_text
 from .matrix_loops import WITHIN
 
 
-def call_dense(code: Code, name: str, arguments: list[str], result: str = "void") -> str:
-    code.symbols.add(PREFIX + name)
-    code.declare(f"declare {result} @{PREFIX}{name}({', '.join(a.split()[0] for a in arguments)})")
-    text = f"call {result} @{PREFIX}{name}({', '.join(arguments)})"
-    if result != "void":
-        return code.emit(text)
-    code.line(text)
-    return ""
-
-
 def padded_stride(n: int) -> int:
     """The row stride of a copy in whole blocks: an odd number of cache lines, since rows a power of two apart would share a few cache
     sets."""
@@ -54,7 +44,7 @@ def cholesky(
 
 def _call_padded(code: Code, name: str, pointers: list[str], n: int, counts: Counts, result: str = "void") -> str:
     suffix, order, row = ("", f"i64 {n}", []) if not counts else (WITHIN, f"i64 {size_text(counts[0])}", [f"i64 {n}"])
-    return call_dense(code, name + suffix, [*pointers, order, f"i64 {padded_stride(n)}", *row], result)
+    return code.call_external(PREFIX + name + suffix, [*pointers, order, f"i64 {padded_stride(n)}", *row], result)
 
 
 def cholesky_pullback(
@@ -90,7 +80,7 @@ def _solve_in_place(
         rows = code.emit(f"getelementptr double, ptr {rows}, i64 {size_text((n - 1) * stride)}")
         s, t, stride = -s, -t, -stride
     integers = [f"i64 {size_text(size)}" for size in (n, k, s, t, stride)]
-    return call_dense(code, "triangular_solve", [f"ptr {matrix}", f"ptr {rows}", *integers, f"i1 {str(unit).lower()}"], "i1")
+    return code.call_external(PREFIX + "triangular_solve", [f"ptr {matrix}", f"ptr {rows}", *integers, f"i1 {str(unit).lower()}"], "i1")
 
 
 # LU: by rows, the factors of the transpose are a lower triangle, and a unit upper one.
@@ -166,9 +156,9 @@ def product(
 ) -> None:
     arguments = [*(f"ptr {p}" for p in (*operands, result)), *(f"i64 {size_text(size)}" for size in counts or sizes)]
     if counts and isinstance(counts[1], Value):
-        call_dense(code, "product" + WITHIN, [*arguments, f"i64 {sizes[1]}"])
+        code.call_external(PREFIX + "product" + WITHIN, [*arguments, f"i64 {sizes[1]}"])
     else:
-        call_dense(code, "product", arguments)
+        code.call_external(PREFIX + "product", arguments)
 
 
 def product_of_rows(
@@ -184,7 +174,7 @@ def product_of_rows(
         product(code, [], [moved[0], operands[1]], moved[1], sizes, 0, counts)
         return
     pointers = [f"ptr {p}" for p in (moved[0], operands[1], moved[1])]
-    call_dense(code, "product", [*pointers, f"i64 {rows}", *(f"i64 {size}" for size in (n, k, s, t, u, v))])
+    code.call_external(PREFIX + "product", [*pointers, f"i64 {rows}", *(f"i64 {size}" for size in (n, k, s, t, u, v))])
 
 
 def product_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:

@@ -13,7 +13,7 @@ from ...ir.instruction import Operand
 from ...ops.matrices import factors
 from ..math.simd import Code
 from . import matrix_loops
-from .lapack import failed, letter, library
+from .lapack import failed, letter
 from .spectral import long_integer
 
 # Limit on the columns of a block in blocked routines; it gives the size of the workspace.
@@ -76,7 +76,7 @@ def _svd(
     u, s, v, _ = _pointers(code, result, (m * p, k, q * n))
     _transpose(code, operands[0], copied, m, n)
     info = _status(code, slots, number)
-    library(code, "tapediff_numpy_dgesdd", [
+    code.call_external("tapediff_numpy_dgesdd", [
         letter(code, job), long_integer(code, m), long_integer(code, n), f"ptr {copied}", long_integer(code, m), f"ptr {s}",
         f"ptr {left}", long_integer(code, m), f"ptr {right}", long_integer(code, q), f"ptr {work}",
         long_integer(code, svd_doubles(m, n)), f"ptr {integers}", f"ptr {info}",
@@ -116,12 +116,12 @@ def _qr(
     _transpose(code, operands[0], copied, m, n)
     info = _status(code, slots, number)
     rows, columns, rank, width, doubles = (long_integer(code, size) for size in (m, n, k, p, work_size))
-    library(code, "tapediff_numpy_dgeqrf", [
+    code.call_external("tapediff_numpy_dgeqrf", [
         rows, columns, f"ptr {copied}", rows, f"ptr {tau}", f"ptr {work}", doubles, f"ptr {info}",
     ])  # fmt: skip
     code.declare_all(matrix_loops.upper_triangle())
     code.line(f"call void @tapediff_upper_triangle(ptr {copied}, ptr {r}, i64 {m}, i64 {p}, i64 {n})")
-    library(code, "tapediff_numpy_dorgqr", [
+    code.call_external("tapediff_numpy_dorgqr", [
         rows, width, rank, f"ptr {copied}", rows, f"ptr {tau}", f"ptr {work}", doubles, f"ptr {info}",
     ])  # fmt: skip
     _transpose(code, copied, q, p, m)
@@ -138,7 +138,7 @@ def eig(code: Code, slots: list[str], operands: list[str], result: str, sizes: t
     values, vectors, flag, _ = _pointers(code, result, (n, n * n, 1))
     _transpose(code, operands[0], copied, n, n)
     info, order, one = _status(code, slots, number), long_integer(code, n), long_integer(code, 1)
-    library(code, "tapediff_numpy_dgeev", [
+    code.call_external("tapediff_numpy_dgeev", [
         letter(code, "N"), letter(code, "V"), order, f"ptr {copied}", order, f"ptr {values}", f"ptr {imaginary}", f"ptr {work}", one,
         f"ptr {columns}", order, f"ptr {work}", long_integer(code, (4 + _BLOCK) * n), f"ptr {info}",
     ])  # fmt: skip

@@ -62,12 +62,6 @@ def _zero(code: Code) -> str:
     return _number(code, "zero", "0.0")
 
 
-def library(code: Code, symbol: str, arguments: list[str]) -> None:
-    code.symbols.add(symbol)
-    code.declare(f"declare void @{symbol}({', '.join(['ptr'] * len(arguments))})")
-    code.line(f"call void @{symbol}({', '.join(arguments)})")
-
-
 def status_slot(slots: list[str], number: int) -> str:
     slots.append(f"%info{number} = alloca i32")
     return f"%info{number}"
@@ -88,7 +82,7 @@ def failed(code: Code, info: str) -> str:
 
 def gemm(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
     m, n, k, x_transposed, y_transposed = sizes
-    library(code, "tapediff_blas_dgemm", [
+    code.call_external("tapediff_blas_dgemm", [
         letter(code, "T" if y_transposed else "N"), letter(code, "T" if x_transposed else "N"),
         integer(code, n), integer(code, m), integer(code, k), _one(code),
         f"ptr {operands[1]}", integer(code, k if y_transposed else n),
@@ -112,7 +106,7 @@ def cholesky(
     copy_doubles(code, operands[0], result, count * n)
     info, rows = status_slot(slots, number), integer(code, n)
     order = integer_of(code, slots, count, number)
-    library(code, "tapediff_lapack_dpotrf", [letter(code, "U"), order, f"ptr {result}", rows, f"ptr {info}"])
+    code.call_external("tapediff_lapack_dpotrf", [letter(code, "U"), order, f"ptr {result}", rows, f"ptr {info}"])
     code.declare_all(matrix_loops.zero_upper(within=isinstance(count, Value)))
     suffix, orders = order_texts(count, n)
     code.line(f"call void @tapediff_zero_upper{suffix}(ptr {result}, {orders})")
@@ -141,7 +135,7 @@ def triangular_solve(
 ) -> str | None:
     n, k, lower, transposed, unit = sizes
     copy_doubles(code, operands[1], result, n * k)
-    library(code, "tapediff_blas_dtrsm", [
+    code.call_external("tapediff_blas_dtrsm", [
         letter(code, "R"), letter(code, "U" if lower else "L"), letter(code, "T" if transposed else "N"),
         letter(code, "U" if unit else "N"), integer(code, k), integer(code, n), _one(code),
         f"ptr {operands[0]}", integer(code, n), f"ptr {result}", integer(code, k),
@@ -173,7 +167,7 @@ def lu_factor(
     pivots = code.emit(f"getelementptr double, ptr {result}, i64 {n * n}")
     info, rows = status_slot(slots, number), integer(code, n)
     order = integer_of(code, slots, count, number)
-    library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {result}", rows, f"ptr {pivots}", f"ptr {info}"])
+    code.call_external("tapediff_lapack_dgetrf", [order, order, f"ptr {result}", rows, f"ptr {pivots}", f"ptr {info}"])
 
 
 def lu_factor_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
@@ -204,7 +198,7 @@ def lu_solve(
         code.line(f"call void @tapediff_transpose(ptr {b}, ptr {scratch}, i64 {n}, i64 {k})")
     info, rows = status_slot(slots, number), integer(code, n)
     order = integer_of(code, slots, count, number)
-    library(code, "tapediff_lapack_dgetrs", [
+    code.call_external("tapediff_lapack_dgetrs", [
         letter(code, "N" if transposed else "T"), order, integer(code, k), f"ptr {lu}", rows, f"ptr {pivots}",
         f"ptr {work}", rows, f"ptr {info}",
     ])  # fmt: skip
@@ -243,7 +237,7 @@ def inverse(
     copy_doubles(code, lu, result, n * n)
     pivots = code.emit(f"getelementptr double, ptr {lu}, i64 {n * n}")
     info, order = status_slot(slots, number), integer(code, n)
-    library(code, "tapediff_lapack_dgetri", [
+    code.call_external("tapediff_lapack_dgetri", [
         order, f"ptr {result}", order, f"ptr {pivots}", f"ptr {scratch}", integer(code, _BLOCK * n), f"ptr {info}",
     ])  # fmt: skip
     return failed(code, info)

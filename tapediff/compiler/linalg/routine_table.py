@@ -37,9 +37,7 @@ def _void_emitter(symbol: str) -> Callable[..., None]:
         code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
     ) -> None:
         arguments = [f"ptr {p}" for p in (*operands, result)] + [f"i64 {size}" for size in sizes]
-        code.symbols.add(symbol)
-        code.declare(f"declare void @{symbol}({', '.join(a.split()[0] for a in arguments)})")
-        code.line(f"call void @{symbol}({', '.join(arguments)})")
+        code.call_external(symbol, arguments)
 
     return emit
 

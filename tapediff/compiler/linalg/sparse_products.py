@@ -12,7 +12,7 @@ import numpy as np
 from ...ops.matrices.sparse import SPARSE_PRODUCT, SPARSE_SAMPLED, SPARSE_TRANSPOSED
 from ..llvm.builder import VOID, module_text
 from ..llvm.memory import Array
-from ..llvm.values import F64, I64, PTR
+from ..llvm.values import F64, I64, PTR, Value
 from ..math.simd import fma
 from .dense.tiles import TileWriter
 from .matrix_loops import FILL
@@ -23,17 +23,16 @@ PREFIX = "tapediff_sparse_"
 _SIZES = dict.fromkeys(("rows", "width", "k"), I64)
 
 
-def _writer(name: str, lanes: int, first: str, second: str) -> TileWriter:
+def _begun(name: str, lanes: int, first: str, second: str) -> tuple[TileWriter, tuple[Array, ...], tuple[Value, ...]]:
+    """A routine, its arrays, and its result and sizes."""
     parameters = dict.fromkeys((first, second, "columns", "starts", "result"), PTR)
-    return TileWriter(PREFIX + name, VOID, lanes, **parameters, **_SIZES)
+    w = TileWriter(PREFIX + name, VOID, lanes, **parameters, **_SIZES)
+    return w, tuple(map(Array, w.parameters[:4], (F64, F64, I64, I64))), w.parameters[4:]
 
 
 def product(lanes: int) -> str:
     """`void (entries, x, columns, starts, z, rows, width, k)`: z = A x."""
-    w = _writer("product", lanes, "entries", "x")
-    entries, x = (Array(p, F64) for p in w.parameters[:2])
-    columns, starts = (Array(p, I64) for p in w.parameters[2:4])
-    z, rows, _, k = w.parameters[4:]
+    w, (entries, x, columns, starts), (z, rows, _, k) = _begun("product", lanes, "entries", "x")
     with w.if_(k == 1), w.loop(0, rows) as r:
         total = w.variable(F64, 0.0)
         with w.loop(starts[r], starts[r + 1]) as p:
@@ -51,10 +50,7 @@ def product(lanes: int) -> str:
 
 def transposed(lanes: int) -> str:
     """`void (entries, y, columns, starts, z, rows, width, k)`: z = A^T y."""
-    w = _writer("transposed", lanes, "entries", "y")
-    entries, y = (Array(p, F64) for p in w.parameters[:2])
-    columns, starts = (Array(p, I64) for p in w.parameters[2:4])
-    z, rows, width, k = w.parameters[4:]
+    w, (entries, y, columns, starts), (z, rows, width, k) = _begun("transposed", lanes, "entries", "y")
     w.call(FILL, z, 0, width * k * 8, False)
     with w.if_(k == 1), w.loop(0, rows) as r:
         factor = y[r]
@@ -73,10 +69,7 @@ def transposed(lanes: int) -> str:
 
 def sampled(lanes: int) -> str:
     """`void (y, x, columns, starts, z, rows, width, k)`: z = the entries of y x^T that the pattern has."""
-    w = _writer("sampled", lanes, "y", "x")
-    y, x = (Array(p, F64) for p in w.parameters[:2])
-    columns, starts = (Array(p, I64) for p in w.parameters[2:4])
-    z, rows, _, k = w.parameters[4:]
+    w, (y, x, columns, starts), (z, rows, _, k) = _begun("sampled", lanes, "y", "x")
     with w.if_(k == 1), w.loop(0, rows) as r:
         factor = y[r]
         with w.loop(starts[r], starts[r + 1]) as p:

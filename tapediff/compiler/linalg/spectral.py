@@ -9,7 +9,7 @@ from ...ops.matrices.hermitian import HERMITIAN_EIGH
 from ..math.simd import Code, Value
 from . import matrix_loops
 from .dense_calls import product
-from .lapack import Counts, copy_doubles, failed, integer, integer_of, letter, library, order_texts, status_slot
+from .lapack import Counts, copy_doubles, failed, integer, integer_of, letter, order_texts, status_slot
 
 # The 32-bit integers of a routine's workspace, in doubles.
 _INTEGERS_PER_DOUBLE = 2
@@ -40,7 +40,7 @@ def eigh(code: Code, slots: list[str], operands: list[str], result: str, sizes: 
     info, order = f"%info{number}", long_integer(code, n)
     slots.append(f"{info} = alloca i64")
     code.line(f"store i64 0, ptr {info}")
-    library(code, "tapediff_numpy_dsyevd", [
+    code.call_external("tapediff_numpy_dsyevd", [
         letter(code, "V"), letter(code, "L" if lower else "U"), order, f"ptr {result}", order, f"ptr {values}",
         f"ptr {operands[1]}", long_integer(code, doubles), f"ptr {integers}", long_integer(code, 3 + 5 * n), f"ptr {info}",
     ])  # fmt: skip
@@ -80,7 +80,7 @@ def hermitian_eigh(
     info, order = f"%info{number}", long_integer(code, n)
     slots.append(f"{info} = alloca i64")
     code.line(f"store i64 0, ptr {info}")
-    library(code, "tapediff_numpy_zheevd", [
+    code.call_external("tapediff_numpy_zheevd", [
         letter(code, "V"), letter(code, "L" if lower else "U"), order, f"ptr {result}", order, f"ptr {values}", f"ptr {operands[1]}",
         long_integer(code, numbers), f"ptr {reals}", long_integer(code, doubles), f"ptr {whole}",
         long_integer(code, integers), f"ptr {info}",
@@ -126,7 +126,7 @@ def cofactors(
     copy_doubles(code, operands[0], copied, count * n)
     info, rows = status_slot(slots, number), integer(code, n)
     order = integer_of(code, slots, count, number)
-    library(code, "tapediff_lapack_dgesdd", [
+    code.call_external("tapediff_lapack_dgesdd", [
         letter(code, "A"), order, order, f"ptr {copied}", rows, f"ptr {values}", f"ptr {left}", rows, f"ptr {right}", rows,
         f"ptr {work}", integer(code, _svd_doubles(n)), f"ptr {integers}", f"ptr {info}",
     ])  # fmt: skip
@@ -136,7 +136,7 @@ def cofactors(
     for vectors in (left, right):
         copy_doubles(code, vectors, factor, count * n)
         pivots = code.emit(f"getelementptr double, ptr {factor}, i64 {n * n}")
-        library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {factor}", rows, f"ptr {pivots}", f"ptr {info}"])
+        code.call_external("tapediff_lapack_dgetrf", [order, order, f"ptr {factor}", rows, f"ptr {pivots}", f"ptr {info}"])
         signs.append(code.emit(f"call double @tapediff_det_sign{suffix}(ptr {factor}, {orders})"))
     sign = code.emit(f"fmul double {signs[0]}, {signs[1]}")
     sign = code.emit(f"select i1 {bad}, double 0x7FF8000000000000, double {sign}")

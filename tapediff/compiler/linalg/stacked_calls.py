@@ -34,9 +34,7 @@ def call_in_lanes(code: Code, call: RoutineCall, operands: list[str], result: st
     advances = [call.advances[k] for k in places] + [call.advances[-1]] if call.advances else [0] * (len(places) + 1)
     symbol = PREFIX + "_".join([call.routine.removesuffix("_columns"), *map(str, _sizes(call))])
     arguments = [f"ptr {operands[k]}" for k in places] + [f"ptr {result}", *(f"i64 {k}" for k in (call.count, *advances))]
-    code.symbols.add(symbol)
-    code.declare(f"declare i1 @{symbol}({', '.join(a.split()[0] for a in arguments)})")
-    return code.emit(f"call i1 @{symbol}({', '.join(arguments)})")
+    return code.call_external(symbol, arguments, "i1")
 
 
 def _sizes(call: RoutineCall) -> tuple[int, ...]:

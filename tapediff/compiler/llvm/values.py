@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 # Kinds of values. Kernels compute with the first three; the code around them also has bytes, C ints and addresses.
 F64, I64, I1, I8, I32, PTR = "f64", "i64", "i1", "i8", "i32", "ptr"
@@ -64,6 +64,16 @@ class Code:
         """Append an instruction without a result."""
         self.lines.append(text)
 
+    def call_external(self, symbol: str, arguments: Sequence[str], result: str = "void") -> str:
+        """Call an external routine, with arguments that begin with their types; return the name of the result."""
+        self.symbols.add(symbol)
+        self.declare(f"declare {result} @{symbol}({', '.join(a.split()[0] for a in arguments)})")
+        call = f"call {result} @{symbol}({', '.join(arguments)})"
+        if result != "void":
+            return self.emit(call)
+        self.line(call)
+        return ""
+
     def label(self) -> str:
         """A block label that is unique in this function."""
         self._labels += 1
@@ -80,6 +90,15 @@ class Code:
 
     def declare_all(self, texts: Iterable[str]) -> None:
         self.declarations |= dict.fromkeys(texts)
+
+
+def _both(**instructions: str) -> tuple[Callable[..., Value], Callable[..., Value]]:
+    """An operator, and the reflected one, from the instruction for each kind."""
+    return lambda self, other: _binary(instructions, self, other), lambda self, other: _binary(instructions, other, self)
+
+
+def _comparison(ordered: str, signed: str) -> Callable[..., Value]:
+    return lambda self, other: _compare(ordered, signed, self, other)
 
 
 class Value:
@@ -107,29 +126,13 @@ class Value:
     def __hash__(self) -> int:
         return id(self)
 
-    def __add__(self, other) -> Value:
-        return _binary(_ADD, self, other)
-
-    def __radd__(self, other) -> Value:
-        return _binary(_ADD, other, self)
-
-    def __sub__(self, other) -> Value:
-        return _binary(_SUBTRACT, self, other)
-
-    def __rsub__(self, other) -> Value:
-        return _binary(_SUBTRACT, other, self)
-
-    def __mul__(self, other) -> Value:
-        return _binary(_MULTIPLY, self, other)
-
-    def __rmul__(self, other) -> Value:
-        return _binary(_MULTIPLY, other, self)
-
-    def __truediv__(self, other) -> Value:
-        return _binary(_DIVIDE, self, other)
-
-    def __rtruediv__(self, other) -> Value:
-        return _binary(_DIVIDE, other, self)
+    __add__, __radd__ = _both(f64="fadd", i64="add")
+    __sub__, __rsub__ = _both(f64="fsub", i64="sub")
+    __mul__, __rmul__ = _both(f64="fmul", i64="mul")
+    __truediv__, __rtruediv__ = _both(f64="fdiv")
+    __and__, __rand__ = _both(i64="and", i1="and", i32="and")
+    __or__, __ror__ = _both(i64="or", i1="or")
+    __xor__, __rxor__ = _both(i64="xor", i1="xor")
 
     def __neg__(self) -> Value:
         if self.kind == "i64":
@@ -140,36 +143,18 @@ class Value:
     def __pos__(self) -> Value:
         return self
 
-    def __and__(self, other) -> Value:
-        return _binary(_AND, self, other)
-
-    def __rand__(self, other) -> Value:
-        return _binary(_AND, other, self)
-
-    def __or__(self, other) -> Value:
-        return _binary(_OR, self, other)
-
-    def __ror__(self, other) -> Value:
-        return _binary(_OR, other, self)
-
-    def __xor__(self, other) -> Value:
-        return _binary(_XOR, self, other)
-
-    def __rxor__(self, other):
-        return _binary(_XOR, other, self)
-
     def __invert__(self) -> Value:
-        return _binary(_XOR, self, True if self.kind == "i1" else -1)
+        return self ^ (True if self.kind == "i1" else -1)
 
     def __lshift__(self, other) -> Value:
-        return _binary(_SHIFT_LEFT, self, other)
+        return _binary({"i64": "shl"}, self, other)
 
     def __rshift__(self, other) -> Value:
-        return _binary(_SHIFT_RIGHT, self, other)
+        return _binary({"i64": "ashr"}, self, other)
 
     def lshr(self, other) -> Value:
         """Shift right, filling with zeros; `>>` repeats the sign bit."""
-        return _binary(_SHIFT_RIGHT_ZEROS, self, other)
+        return _binary({"i64": "lshr"}, self, other)
 
     def below(self, other) -> Value:
         """Less, as unsigned integers."""
@@ -177,26 +162,17 @@ class Value:
 
     def quotient(self, other) -> Value:
         """Quotient of two i64, rounded towards zero; not for a divisor of 0, nor for -2**63 / -1."""
-        return _binary(_QUOTIENT, self, other)
+        return _binary({"i64": "sdiv"}, self, other)
 
     def remainder(self, other) -> Value:
         """Remainder of `quotient`."""
-        return _binary(_REMAINDER, self, other)
+        return _binary({"i64": "srem"}, self, other)
 
     def is_null(self) -> Value:
         return _compare("", "eq", require(self, "ptr"), NULL)
 
-    def __lt__(self, other) -> Value:
-        return _compare("olt", "slt", self, other)
-
-    def __le__(self, other) -> Value:
-        return _compare("ole", "sle", self, other)
-
-    def __gt__(self, other) -> Value:
-        return _compare("ogt", "sgt", self, other)
-
-    def __ge__(self, other) -> Value:
-        return _compare("oge", "sge", self, other)
+    __lt__, __le__ = _comparison("olt", "slt"), _comparison("ole", "sle")
+    __gt__, __ge__ = _comparison("ogt", "sgt"), _comparison("oge", "sge")
 
     def eq(self, other) -> Value:
         """Equal, lane by lane: false where either is NaN."""
@@ -208,24 +184,10 @@ class Value:
 
     # Lane by lane, like NumPy's.
     def __eq__(self, other) -> Value:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _compare("oeq", "eq", self, other)
+        return self.eq(other)
 
     def __ne__(self, other) -> Value:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _compare("une", "ne", self, other)
-
-
-_ADD = {"f64": "fadd", "i64": "add"}
-_SUBTRACT = {"f64": "fsub", "i64": "sub"}
-_MULTIPLY = {"f64": "fmul", "i64": "mul"}
-_DIVIDE = {"f64": "fdiv"}
-_QUOTIENT = {"i64": "sdiv"}
-_REMAINDER = {"i64": "srem"}
-_AND = {"i64": "and", "i1": "and", "i32": "and"}
-_OR = {"i64": "or", "i1": "or"}
-_XOR = {"i64": "xor", "i1": "xor"}
-_SHIFT_LEFT = {"i64": "shl"}
-_SHIFT_RIGHT = {"i64": "ashr"}
-_SHIFT_RIGHT_ZEROS = {"i64": "lshr"}
+        return self.ne(other)
 
 
 def _binary(instructions: dict[str, str], a, b) -> Value:

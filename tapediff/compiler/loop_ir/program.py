@@ -293,33 +293,30 @@ class LoopNest:
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class OneStep:
+    """A group of one step."""
+
+    step: Step
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        return self.step.domain
+
+    @property
+    def body(self) -> tuple[Step, ...]:
+        return (self.step,)
+
+
+class Scan(OneStep):
     """One step that stores the running total at every point of its last loop."""
 
-    step: Step
-
-    @property
-    def domain(self) -> tuple[int, ...]:
-        return self.step.domain
-
-    @property
-    def body(self) -> tuple[Step, ...]:
-        return (self.step,)
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class EmptyReduction:
+class EmptyReduction(OneStep):
     """A reduction over a domain without points: its result is the neutral element."""
 
-    step: Step
-
-    @property
-    def domain(self) -> tuple[int, ...]:
-        return self.step.domain
-
-    @property
-    def body(self) -> tuple[Step, ...]:
-        return (self.step,)
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ def lower(tape: Tape, threads: int = 0, carries: Sequence[int] = ()) -> Lowered:
             low.elementwise(instruction, op)
         elif isinstance(op, Op) and op.lower is not None:
             op.lower(low, instruction)
-            if instruction.type.dtype == np.float32 and not op.exact:
+            if instruction.type.dtype == np.float32 and not (op.exact or op.moves or op.is_view):
                 low.round_last(instruction)
         else:
             raise UnsupportedFunction(

@@ -37,29 +37,29 @@ def not_equal(x, y) -> Value:
 def maximum(x, y) -> Value:
     """The larger; NaN when either is NaN."""
     x, y = as_values(x, y)
-    larger = select(x > y, x, y)
-    return larger if x.kind == "i64" else select(is_nan(x), x, larger)
+    return _unless_nan(x, select(x > y, x, y), x)
 
 
 def minimum(x, y) -> Value:
     """The smaller; NaN when either is NaN."""
     x, y = as_values(x, y)
-    smaller = select(x < y, x, y)
-    return smaller if x.kind == "i64" else select(is_nan(x), x, smaller)
+    return _unless_nan(x, select(x < y, x, y), x)
 
 
 def fmax(x, y) -> Value:
     """The larger; the other one when one is NaN."""
     x, y = as_values(x, y)
-    larger = select(x > y, x, y)
-    return larger if x.kind == "i64" else select(is_nan(y), x, larger)
+    return _unless_nan(y, select(x > y, x, y), x)
 
 
 def fmin(x, y) -> Value:
     """The smaller; the other one when one is NaN."""
     x, y = as_values(x, y)
-    smaller = select(x < y, x, y)
-    return smaller if x.kind == "i64" else select(is_nan(y), x, smaller)
+    return _unless_nan(y, select(x < y, x, y), x)
+
+
+def _unless_nan(tested: Value, chosen: Value, otherwise: Value) -> Value:
+    return chosen if tested.kind == "i64" else select(is_nan(tested), otherwise, chosen)
 
 
 def absolute(x: Value) -> Value:

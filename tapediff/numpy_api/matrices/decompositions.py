@@ -25,14 +25,7 @@ from ...ops.matrices.factors import (
 from ...ops.matrices.stacks import turned
 from ..joining import as_value
 from ..kinds import as_floats, converted
-from .linear_algebra import eigh, eigvalsh, square
-
-
-def _matrices(a: Operand) -> Operand:
-    a = as_floats(as_value(a))
-    if np.ndim(a) < 2:
-        raise np.linalg.LinAlgError(f"{np.ndim(a)}-dimensional array given. Array must be at least two-dimensional")
-    return a
+from .linear_algebra import eigh, eigvalsh, matrices, square
 
 
 class SVDResult(NamedTuple):
@@ -46,7 +39,7 @@ class SVDResult(NamedTuple):
 def svd(a: Operand, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Operand:
     """The derivative of the vectors of a repeated singular value is NaN if the choice of vectors matters. So is that of the vectors
     beyond the shorter side with full_matrices=True, as only their span is determined."""
-    a = _matrices(a)
+    a = matrices(a)
     if hermitian:
         return _symmetric_svd(a, compute_uv)
     m, n = a.shape[-2:]
@@ -86,7 +79,7 @@ class QRResult(NamedTuple):
 
 def qr(a: Operand, mode: str = "reduced") -> Operand:
     """With mode="complete", only the span of the columns of q beyond those of a is determined: NaN if the choice of columns matters."""
-    a = _matrices(a)
+    a = matrices(a)
     m, n = a.shape[-2:]
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"Unrecognized mode '{mode}'")
@@ -102,7 +95,7 @@ def qr(a: Operand, mode: str = "reduced") -> Operand:
 
 def pinv(a: Operand, rcond: Operand = None, hermitian: bool = False, *, rtol: Operand = np._NoValue) -> Operand:
     """The derivative holds for changes that keep the rank."""
-    a = _matrices(a)
+    a = matrices(a)
     if rcond is None:
         rcond = 1e-15 if rtol is np._NoValue else max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol
     if hermitian:  # NumPy reads the lower triangle alone

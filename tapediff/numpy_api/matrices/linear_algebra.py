@@ -28,10 +28,15 @@ from ..kinds import as_floats
 from ..reducing import amax, axes_of
 
 
-def square(a: Operand) -> Operand:
+def matrices(a: Operand) -> Operand:
     a = as_floats(as_value(a))
     if np.ndim(a) < 2:
         raise np.linalg.LinAlgError(f"{np.ndim(a)}-dimensional array given. Array must be at least two-dimensional")
+    return a
+
+
+def square(a: Operand) -> Operand:
+    a = matrices(a)
     if np.shape(a)[-2] != np.shape(a)[-1]:
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
     return a

@@ -46,11 +46,8 @@ INDEX = Op(
     lower=lambda low, i: low.index(i),
     moves=True,
     is_view=True,
-    exact=True,
     batching=Batching(lambda batch, i: batch.index(i)),
     promote=(),
-    floats_only=False,
-    linear=True,
     masks=True,
     examples=lambda rng: [(lambda x, r=region: INDEX(x, region=r), (rng.normal(size=(5, 9)),)) for region in _REGIONS],
 )
@@ -100,7 +97,6 @@ ASSEMBLE = Op(
     # A copy, and a loop to begin for each part.
     additions=lambda type_, parts: type_.size + 4.0 * len(parts),
     floats_only=False,
-    linear=True,
     examples=lambda rng: [
         (
             lambda *parts: assemble(list(parts), list(_REGIONS), (5, 9)),
@@ -144,7 +140,6 @@ REPLACE = Op(
     exact=True,
     batching=Batching(lambda batch, i: batch.replaced(i)),
     floats_only=False,
-    linear=True,
     masks=True,
     examples=lambda rng: (
         [
@@ -173,12 +168,9 @@ GATHER = Op(
     vjp=(lambda z_bar, z, x, positions: SCATTER_ADD(z_bar, positions, shape=x.shape), None),
     lower=lambda low, i: low.gather(i),
     moves=True,
-    exact=True,
     positions=(1, 0),
     batching=Batching(lambda batch, i: batch.gathered(i), lambda i, types, fixed: fixed[0] or fixed[1]),
     promote=(),
-    floats_only=False,
-    linear=True,
     masks=True,
     examples=lambda rng: [
         (GATHER, (rng.normal(size=(3, 5)), rng.integers(0, 15, shape))) for shape in ((), (1,), (9,), (4, 6), (0,))
@@ -209,8 +201,6 @@ SCATTER_ADD = Op(
     lower=lambda low, i: low.scatter_add(i),
     positions=(1, None),
     promote=(),
-    floats_only=False,
-    linear=True,
     examples=lambda rng: [
         (lambda v, k: SCATTER_ADD(v, k, shape=(3, 5)), (rng.normal(size=shape), rng.integers(0, 15, shape)))
         for shape in ((), (1,), (9,), (4, 6), (0,))
@@ -260,7 +250,6 @@ PUT = Op(
     positions=(2, 0),
     promote=(0, 1),
     floats_only=False,
-    linear=True,
     masks=True,
     examples=lambda rng: [
         (lambda x, v, k, d=distinct: PUT(x, v, k, distinct=d), (rng.normal(size=(3, 5)), rng.normal(size=positions.shape), positions))
@@ -300,7 +289,6 @@ ARGSORT = Op(
     lower=lambda low, i: low.index_routine(i),
     compares=_neighbours,
     promote=(),
-    floats_only=False,
     examples=lambda rng: [
         (lambda x, a=axis: ARGSORT(x, axis=a), (values,))
         for values in (

@@ -48,8 +48,6 @@ SUM = Op(
     additions=lambda type_, types: types[0].size,
     batching=Batching(lambda batch, i: batch.reduced(i)),
     promote=(),
-    floats_only=False,
-    linear=True,
     examples=lambda rng: [
         *_over_axes(SUM, rng.normal(size=(3, 4, 17))),
         *_over_axes(SUM, rng.normal(size=(5, 1))),
@@ -166,8 +164,6 @@ CUMSUM = Op(
     lower=lambda low, i: low.cumulate(i),
     batching=Batching(lambda batch, i: batch.along_axis(i)),
     promote=(),
-    floats_only=False,
-    linear=True,
     examples=lambda rng: [
         (lambda x, a=axis, b=backwards: CUMSUM(x, axis=a, backwards=b), (rng.normal(size=shape),))
         for shape in ((9,), (3, 4, 5), (4, 1), (1,))

@@ -17,11 +17,8 @@ RESHAPE = Op(
     lower=lambda low, i: low.reshape(i),
     moves=True,
     is_view=True,
-    exact=True,
     batching=Batching(lambda batch, i: batch.reshaped(i)),
     promote=(),
-    floats_only=False,
-    linear=True,
     examples=lambda rng: (
         [
             (lambda x, s=shape: RESHAPE(x, shape=s), (rng.normal(size=(3, 8)),))
@@ -40,11 +37,8 @@ TRANSPOSE = Op(
     lower=lambda low, i: low.transpose(i, i.params[0]),
     moves=True,
     is_view=True,
-    exact=True,
     batching=Batching(lambda batch, i: batch.transposed(i)),
     promote=(),
-    floats_only=False,
-    linear=True,
     examples=lambda rng: [
         (lambda x, a=axes: TRANSPOSE(x, axes=a), (rng.normal(size=(2, 3, 9)),))
         for axes in ((2, 1, 0), (1, 0, 2), (1, 2, 0))
@@ -60,11 +54,8 @@ BROADCAST = Op(
     lower=lambda low, i: low.broadcast(i),
     moves=True,
     is_view=True,
-    exact=True,
     batching=Batching(lambda batch, i: batch.broadcast(i)),
     promote=(),
-    floats_only=False,
-    linear=True,
     examples=lambda rng: [
         (lambda x, s=target: BROADCAST(x, shape=s), (rng.normal(size=source),))
         for source, target in (((), (9,)), ((1,), (3, 4)), ((4,), (3, 4)), ((3, 1), (2, 3, 17)))

@@ -264,10 +264,7 @@ GET = Op(
     params=("k",),
     lower=lambda low, i: low.get(i),
     is_view=True,
-    exact=True,
     promote=(),
-    floats_only=False,
-    linear=True,
     examples=lambda rng: (),
 )
 
@@ -279,7 +276,6 @@ CALL = TupleOp(
     params=("callee",),
     lower=lambda low, i: low.call_tuple(i),
     promote=(),
-    floats_only=False,
     examples=lambda rng: (),
 )
 
@@ -291,7 +287,6 @@ CALL_VARIANT = TupleOp(
     params=("callee",),
     lower=lambda low, i: low.variant_tuple(i),
     promote=(),
-    floats_only=False,
     examples=lambda rng: (),
 )
 
@@ -303,7 +298,6 @@ LOOP = TupleOp(
     params=("callee", "form"),
     lower=lambda low, i: low.loop_tuple(i),
     promote=(),
-    floats_only=False,
     examples=lambda rng: (),
 )
 

@@ -45,9 +45,7 @@ SOLUTION = Op(
     params=("residual", "slope"),
     lower=lambda low, i: low.reshape(i),
     is_view=True,
-    exact=True,
     promote=(),
-    floats_only=False,
     examples=lambda rng: (),
 )
 

@@ -60,13 +60,12 @@ class Op(Primitive):
 
       How NumPy converts operands:
         promote: positions of the inputs that NumPy promotes to one dtype; None for all.
-        floats_only: integers are promoted to float64 first, as NumPy does for exp or divide.
+        floats_only: integers that it promotes become float64 first, as NumPy does for exp or divide.
         masks_as_integers: masks are promoted to int64 first, where NumPy has no loop for them and takes its smallest integers.
         integers: the op or composition used instead if all promoted operands are integers or masks, where NumPy's loop does not
             convert them to floats.
 
       For derivatives:
-        linear: the rules do not multiply the cotangent by anything that could be infinite.
         masks: the op discards some of its inputs, so that their cotangent is an exact zero.
         squared: for an op with a kink whose square has none, such as abs: rules that take the cotangent of the square instead.
         not_differentiated: positions of inputs whose derivative is dropped on purpose or not known.
@@ -74,7 +73,7 @@ class Op(Primitive):
       For passes and compiler:
         moves: every entry of the result is an entry of the first input, picked or repeated by position: a rearrangement.
         is_view: no code in a kernel: the result is the operand's memory with another layout.
-        exact: the result needs no rounding to 32 bits: copies of rounded entries, or not numbers.
+        exact: the result needs no rounding to 32 bits, as that of a rearrangement: copies of rounded entries, or not numbers.
         additions: `additions(type, input_types)`: the cost in additions; None for a routine.
         batching: computes all iterations of a loop at once; None if impossible.
         positions: for an op that reads or writes entries by flat position: the input with the positions, and the input that is the
@@ -109,7 +108,6 @@ class Op(Primitive):
     floats_only: bool = True
     masks_as_integers: bool = False
     integers: Callable[..., Operand] | None = None
-    linear: bool = False
     masks: bool = False
     squared: tuple[Rule, ...] | None = None
     not_differentiated: tuple[int, ...] = ()
@@ -160,6 +158,7 @@ class Elementwise(Op):
             compiler.math.function_table; the kernel and its readable listing are both made from it.
         integer_scalar, mask_scalar: the expression on integers and on masks, if it differs.
         result: the result's dtype; None for that of the promoted inputs.
+        linear: the rules do not multiply the cotangent by anything that could be infinite.
         arguments: the names used in `scalar`, one per input.
         infer: the type rule, which follows from `result` and `promote`.
     """
@@ -168,6 +167,7 @@ class Elementwise(Op):
     integer_scalar: str = field(default="", kw_only=True)
     mask_scalar: str = field(default="", kw_only=True)
     result: np.dtype | None = field(default=None, kw_only=True)
+    linear: bool = field(default=False, kw_only=True)
     batching: Batching | None = field(default=Batching(lambda batch, i: batch.elementwise(i)), kw_only=True)
     arguments: tuple[str, ...] = field(init=False)
     infer: Callable[..., ValueType] = field(init=False)

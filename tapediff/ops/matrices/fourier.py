@@ -78,7 +78,6 @@ DFT = Op(
     params=("axis", "forward", "scale"),
     lower=lambda low, i: low.fourier(i),
     batching=ALONG_AXIS,
-    linear=True,
     examples=lambda rng: [
         (lambda x, axis=axis, forward=forward: DFT(x, axis=axis, forward=forward, scale=0.5), (rng.normal(size=shape),))
         for shape, axis in (((1, 2), 0), ((5, 2), 0), ((8, 2), 0), ((3, 4, 2), 1), ((3, 4, 2), 0), ((2, 3, 3, 2), 1))
@@ -95,7 +94,6 @@ REAL_DFT = Op(
     params=("axis", "scale"),
     lower=lambda low, i: low.fourier(i),
     batching=ALONG_AXIS,
-    linear=True,
     examples=lambda rng: [
         (lambda x, axis=axis: REAL_DFT(x, axis=axis, scale=0.5), (rng.normal(size=shape),))
         for shape, axis in (((1,), 0), ((2,), 0), ((5,), 0), ((8,), 0), ((3, 4), 1), ((4, 3), 0), ((2, 5, 3), 1))
@@ -111,7 +109,6 @@ INVERSE_REAL_DFT = Op(
     params=("axis", "n", "scale"),
     lower=lambda low, i: low.fourier(i),
     batching=ALONG_AXIS,
-    linear=True,
     examples=lambda rng: [
         (lambda x, axis=axis, n=n: INVERSE_REAL_DFT(x, axis=axis, n=n, scale=0.5), (rng.normal(size=shape),))
         for shape, axis, n in (((1, 2), 0, 1), ((2, 2), 0, 2), ((3, 2), 0, 5), ((5, 2), 0, 8), ((3, 3, 2), 1, 4), ((3, 2, 2), 0, 4),

@@ -8,12 +8,11 @@ fills n entries so costs n, not n copies of the array, and its derivative as wel
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INT64, Columns, Instruction, ValueType, columns_of, some_of
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import CONSTANT, INT64, Instruction, ValueType, some_of
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, Region, Regions
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
@@ -50,8 +49,7 @@ def forward_writes(tape: Tape, kept: Collection[int] = ()) -> Tape:
     """Drop versions of arrays that are only read in parts; `kept` are versions that are made anyway, and read from."""
     if not {REPLACE, ASSEMBLE} & tape.ops:
         return tape
-    forwarder = _Forwarder if columns_of(tape.instructions) is None else _ColumnForwarder
-    return forwarder(tape, _read_in_shifts(tape).union(kept)).run()
+    return _Forwarder(tape, _read_in_shifts(tape).union(kept)).run()
 
 
 def _read_in_shifts(tape: Tape) -> set[int]:
@@ -91,9 +89,7 @@ def _large_box(tape: Tape, version: int, known: dict[int, Region | None]) -> Reg
 
 
 def _large_reads(tape: Tape) -> list[Instruction]:
-    columns = columns_of(tape.instructions)
-    if columns is None:
-        return [i for i in tape.instructions if i.op is INDEX and i.type.size >= SMALLEST_SHIFTED]
+    columns = as_columns(tape.instructions)
     are_large = np.array([i.op is INDEX and i.type.size >= SMALLEST_SHIFTED for i in columns.templates], bool)
     return some_of(tape.instructions, np.flatnonzero(are_large[columns.which]).tolist())
 
@@ -135,13 +131,17 @@ class _Entries:
         return _Entries(_box(self.written, region), None if home is None else _box(home, region))
 
 
-class _Forwarder(Rewriter):
-    """Rebuilds a tape. `versions[i]` holds the entries of old value i, if it was made by writes."""
+class _Forwarder(ColumnRewriter):
+    """Rebuilds a tape. `versions[i]` holds the entries of old value i, if it was made by writes.
+
+    Only writes, and reads of written values, are processed one by one.
+    """
 
     def __init__(self, tape: Tape, kept: Collection[int]) -> None:
         super().__init__(tape)
-        # By number; of a column-stored tape the templates: op, type and, unless these are in columns, parameters.
-        self.old: Mapping[int, Instruction] | Sequence[Instruction] = self._instructions()
+        columns = as_columns(tape.instructions)
+        # By number: op, type and, unless these are in columns, parameters.
+        self.old = [columns.templates[k] for k in columns.which.tolist()]
         self.kept = frozenset(kept)
         self.versions: dict[int, _Entries] = {}
         # The old values needed as arrays, and the last instruction that needs only their entries.
@@ -151,19 +151,32 @@ class _Forwarder(Rewriter):
         for wanted in (*tape.outputs, *kept):
             self.needed[wanted] = True
 
-    def _instructions(self) -> Mapping[int, Instruction] | Sequence[Instruction]:
-        return tuple(self.tape.instructions)
-
     def run(self) -> Tape:
-        instructions, needed = self.tape.instructions, self.needed
-        for number in range(len(instructions) - 1, -1, -1):
-            instruction = self.old[number]
-            if instruction[0] in FORWARDED:
-                self._plan(number, instruction)
-            else:
-                for i in instruction[1]:
-                    needed[i] = True
-        for number, instruction in enumerate(instructions):
+        columns, count = as_columns(self.tape.instructions), len(self.tape.instructions)
+        first, _ = first_two(columns)
+        is_forwarded, is_made = (np.array([i.op in ops for i in columns.templates], bool)[columns.which] for ops in (FORWARDED, WRITTEN))
+        of, _, counts = operands_of(columns)
+        users = np.repeat(np.arange(count), counts)
+        # Reads of unwritten values stay as they are; so do arrays assembled from such values, if no forwarded op reads them.
+        chosen = is_made | (is_forwarded & is_forwarded[first])
+        for _ in range(MOST_ROUNDS):
+            again = is_made | (is_forwarded & chosen[first])
+            if np.array_equal(again, chosen):
+                break
+            chosen = again
+        is_apart = np.array([i.op is ASSEMBLE for i in columns.templates], bool)[columns.which]
+        is_apart[users[chosen[of]]] = is_apart[of[chosen[users]]] = False
+        numbers = np.flatnonzero(chosen & ~is_apart).tolist()
+        if not numbers:
+            return self.tape
+        # The order does not matter: a value's readers come after it.
+        needed = np.array(self.needed, bool)
+        needed[of[~is_forwarded[users]]] = True
+        self.needed = needed.tolist()
+        instructions = some_of(self.tape.instructions, numbers)
+        for number, instruction in zip(reversed(numbers), reversed(instructions)):
+            self._plan(number, instruction)
+        for number, instruction in self.changing(zip(numbers, instructions)):
             self.add(number, instruction)
         return self.finish()
 
@@ -203,7 +216,7 @@ class _Forwarder(Rewriter):
 
     def add(self, number: int, instruction: Instruction) -> None:
         op, self.site = instruction[0], instruction[4]
-        if op not in FORWARDED or not self._is_forwarded(instruction):
+        if not self._is_forwarded(instruction):
             numbers = self.number
             numbers[number] = self.keep(instruction, tuple([numbers[i] for i in instruction[1]]))
             return
@@ -407,63 +420,6 @@ class _Forwarder(Rewriter):
     def _is_zero(self, number: int) -> bool:
         op, _, params, *_ = self.instructions[number]
         return op is CONSTANT and not np.any(np.frombuffer(params[0].tobytes(), np.uint8))
-
-
-class _ColumnForwarder(_Forwarder, ColumnRewriter):
-    """A _Forwarder for column-stored tapes: only writes, and reads of written values, are processed one by one."""
-
-    def _instructions(self) -> Mapping[int, Instruction] | Sequence[Instruction]:
-        return _Templates(as_columns(self.tape.instructions))
-
-    def run(self) -> Tape:
-        columns, count = as_columns(self.tape.instructions), len(self.tape.instructions)
-        first, _ = first_two(columns)
-        is_forwarded, is_made = (np.array([i.op in ops for i in columns.templates], bool)[columns.which] for ops in (FORWARDED, WRITTEN))
-        of, _, counts = operands_of(columns)
-        users = np.repeat(np.arange(count), counts)
-        # Reads of unwritten values stay as they are; so do arrays assembled from such values, if no forwarded op reads them.
-        chosen = is_made | (is_forwarded & is_forwarded[first])
-        for _ in range(MOST_ROUNDS):
-            again = is_made | (is_forwarded & chosen[first])
-            if np.array_equal(again, chosen):
-                break
-            chosen = again
-        is_apart = np.array([i.op is ASSEMBLE for i in columns.templates], bool)[columns.which]
-        is_apart[users[chosen[of]]] = is_apart[of[chosen[users]]] = False
-        numbers = np.flatnonzero(chosen & ~is_apart).tolist()
-        if not numbers:
-            return self.tape
-        # The order does not matter: a value's readers come after it.
-        needed = np.array(self.needed, bool)
-        needed[of[~is_forwarded[users]]] = True
-        self.needed = needed.tolist()
-        instructions = some_of(self.tape.instructions, numbers)
-        for number, instruction in zip(reversed(numbers), reversed(instructions)):
-            self._plan(number, instruction)
-        begin = 0
-        for number, instruction in zip(numbers, instructions):
-            if begin < number:
-                self.copy_stretch(begin, number)
-            self.add(number, instruction)
-            begin = number + 1
-        self.copy_stretch(begin, count)
-        return self.finish()
-
-
-class _Templates(Mapping[int, Instruction]):
-    """Maps instructions of a column-stored tape to their templates."""
-
-    def __init__(self, columns: Columns) -> None:
-        self.templates, self.which = columns.templates, columns.which.tolist()
-
-    def __getitem__(self, number: int) -> Instruction:
-        return self.templates[self.which[number]]
-
-    def __len__(self) -> int:
-        return len(self.which)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self.which)))
 
 
 def _box(entries: np.ndarray, region: Region) -> np.ndarray:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INPUT, Columns, Instruction, Operand, columns_of, some_of
+from ...ir.instruction import CONSTANT, INPUT, Instruction, Operand, some_of
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import RegionCotangent, assemble
 from ...ops.arrays.shape import broadcast
@@ -30,7 +30,7 @@ from ...ops.elementwise.arithmetic import (
 from ...ops.elementwise.comparison import EQUAL, SELECT
 from ...ops.elementwise.elementary import HYPOT
 from ...ops.matrices.products import MATMUL
-from ..columns import first_two
+from ..columns import as_columns, first_two
 
 # Ops whose square is a function of their operands' squares: rules from the cotangent of one square to those of the others.
 SQUARES_OF_SQUARES: dict[object, tuple[Rule, ...]] = {
@@ -58,18 +58,7 @@ class Squares:
         self.tape = tape
         self.pending: dict[int, list[tuple[Operand, int]]] = {}
         self.leads: dict[int, int] = {}
-        columns = columns_of(tape.instructions)
-        if columns is not None:
-            self._look_through_columns(columns)
-            return
-        for number, instruction in enumerate(tape.instructions):
-            if instruction.op.squared is not None:
-                self.leads[number] = -1
-            elif self.leads:
-                self._look_through(number, instruction)
-
-    def _look_through_columns(self, columns: Columns) -> None:
-        """Find `leads` without building the instructions."""
+        columns = self.columns = as_columns(tape.instructions)
         ops = [i.op for i in columns.templates]
         roles = np.array([_SQUARED if op.squared is not None else _PRODUCT if op is MULTIPLY else
                           _PASSED if op is NEGATIVE or op is DIVIDE or op.moves else _OTHER for op in ops], np.int8)  # fmt: skip
@@ -88,9 +77,7 @@ class Squares:
 
     def candidates(self) -> Iterable[tuple[int, Instruction]]:
         """Instructions that may read such squares, with their numbers."""
-        columns = columns_of(self.tape.instructions)
-        if columns is None:
-            return enumerate(self.tape.instructions)
+        columns = self.columns
         first, _ = first_two(columns)
         is_hypot = np.array([i.op is HYPOT for i in columns.templates], bool)[columns.which]
         is_lead = np.zeros(first.size + 1, bool)
@@ -98,14 +85,6 @@ class Squares:
         is_even = np.array([i.op in _EVEN for i in columns.templates], bool)[columns.which]
         numbers = np.flatnonzero(is_hypot | (is_even & is_lead[first])).tolist()
         return zip(numbers, some_of(self.tape.instructions, numbers))
-
-    def _look_through(self, number: int, instruction: Instruction) -> None:
-        op, inputs, *_ = instruction
-        if op is MULTIPLY:
-            if inputs[0] != inputs[1] and (inputs[0] in self.leads or inputs[1] in self.leads):
-                self.leads[number] = 0 if inputs[0] in self.leads else 1
-        elif (op is NEGATIVE or op is DIVIDE or op.moves) and inputs[0] in self.leads:
-            self.leads[number] = 0
 
     def is_square(self, instruction: Instruction) -> bool:
         """True if the instruction is an even power of such a value."""

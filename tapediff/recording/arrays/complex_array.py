@@ -5,7 +5,8 @@ Views are views of both parts, and a write goes to both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 import numpy as np
@@ -25,6 +26,14 @@ from .escapes import escaped
 
 _ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
 _AS_REAL = "take its parts, z.real and z.imag, or np.abs(z); cmath's functions are np.exp, np.sqrt, ..."
+
+
+def _in_place(operation: Callable[[Operand, Operand], Operand]) -> Callable[..., Operand]:
+    def in_place(self: Operand, other: Operand) -> Operand:
+        result = operation(self, other)
+        return dispatch.deliver_into(self, result, "in place") if self._is_array() else result
+
+    return in_place
 
 
 class ComplexArray(NDArrayOperatorsMixin, Pair):
@@ -89,26 +98,8 @@ class ComplexArray(NDArrayOperatorsMixin, Pair):
 
     # In-place operators: NumPy's scalars are immutable, so for these they make a new value.
 
-    def _in_place(self, result: Operand) -> Operand:
-        return dispatch.deliver_into(self, result, "in place") if self._is_array() else result
-
-    def __iadd__(self, other: Operand) -> Operand:
-        return self._in_place(self + other)
-
-    def __isub__(self, other: Operand) -> Operand:
-        return self._in_place(self - other)
-
-    def __imul__(self, other: Operand) -> Operand:
-        return self._in_place(self * other)
-
-    def __itruediv__(self, other: Operand) -> Operand:
-        return self._in_place(self / other)
-
-    def __ipow__(self, other: Operand) -> Operand:
-        return self._in_place(self**other)
-
-    def __imatmul__(self, other: Operand) -> Operand:
-        return self._in_place(self @ other)
+    __iadd__, __isub__, __imul__ = _in_place(operator.add), _in_place(operator.sub), _in_place(operator.mul)
+    __itruediv__, __ipow__, __imatmul__ = _in_place(operator.truediv), _in_place(operator.pow), _in_place(operator.matmul)
 
     # Escapes from the recording
 

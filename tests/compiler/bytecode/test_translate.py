@@ -1,12 +1,12 @@
 """Interpreted code: the bits of straight-line code, guards at the same place, every way to call a kernel, and when it is used."""
 
 import pickle
-import threading
 
 import numba
 import numpy as np
 import pytest
 from support.agreement import agree
+from support.in_threads import in_threads
 
 import tapediff as td
 from tapediff.compiler.bytecode.handlers import LANES
@@ -261,20 +261,14 @@ def test_threads_have_values_of_their_own(program):
     """Calls at the same time at different points give what they give alone."""
     _, compiled, points = program
     expected = [td.value_and_gradient(compiled, x) for x in points]
-    wrong = []
 
     def work(k):
         for _ in range(200):
             value, gradient = td.value_and_gradient(compiled, points[k])
-            if value != expected[k][0] or not np.array_equal(gradient, expected[k][1]):
-                wrong.append(k)
+            assert value == expected[k][0]
+            assert np.array_equal(gradient, expected[k][1])
 
-    threads = [threading.Thread(target=work, args=(k % len(points),)) for k in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    in_threads(lambda k: work(k % len(points)), range(6))
 
 
 def test_bound_calls_batches_numba_and_copies_agree(program):

@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from support.in_threads import in_threads
 
 from tapediff.compiler.jit.shared_function import SharedFunction
 from tapediff.compiler.llvm.builder import VOID, Function, module_text
@@ -57,19 +58,12 @@ def test_each_band_runs_once(threads):
 def test_several_threads_ask_at_once():
     """One of them has the pool, and the others run their bands themselves."""
     pool.ensure(3)
-    wrong = []
 
-    def ask():
+    def ask(_):
         for _ in range(300):
-            if counted(50, 16, 3) != [1] * 16 + [0] * (MOST_BANDS - 16):
-                wrong.append(1)
+            assert counted(50, 16, 3) == [1] * 16 + [0] * (MOST_BANDS - 16)
 
-    askers = [threading.Thread(target=ask) for _ in range(4)]
-    for asker in askers:
-        asker.start()
-    for asker in askers:
-        asker.join()
-    assert not wrong
+    in_threads(ask)
 
 
 def test_more_threads_are_started_only_when_asked_for():

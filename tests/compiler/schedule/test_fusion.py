@@ -122,6 +122,17 @@ def outlined(compiled):
     return [type(group.group) for group in compiled.kernel((0,)).program.groups if isinstance(group, Outlined)]
 
 
+def give_the_same_bits(f, x, kind, monkeypatch):
+    """Loops of a kind in functions of their own give what they give in the kernel's."""
+    whole = td.value_and_gradient(td.compile(f, x), x)
+    monkeypatch.setattr(split_long, "MOST_IN_LOOPS", 0)
+    cut = td.compile(f, x)
+    assert kind in outlined(cut)
+    value, gradient = td.value_and_gradient(cut, x)
+    assert value == whole[0]
+    assert np.array_equal(gradient, whole[1])
+
+
 @pytest.mark.parametrize("name", FILLS)
 def test_loops_as_functions_of_their_own_give_the_same_bits(name, monkeypatch):
     """Many loops are cut into functions, also within the body of a td.scan; numbers between them go through memory."""
@@ -135,13 +146,7 @@ def test_loops_as_functions_of_their_own_give_the_same_bits(name, monkeypatch):
         def total(x):
             return np.sum(f(x) ** 2) * np.max(x) + td.scan(lambda c, _: (c + np.sum(f(x * c)), None), 0.5, length=3)[0]
 
-    whole = td.value_and_gradient(td.compile(total, x), x)
-    monkeypatch.setattr(split_long, "MOST_IN_LOOPS", 0)
-    cut = td.compile(total, x)
-    assert LoopNest in outlined(cut)
-    value, gradient = td.value_and_gradient(cut, x)
-    assert value == whole[0]
-    assert np.array_equal(gradient, whole[1])
+    give_the_same_bits(total, x, LoopNest, monkeypatch)
 
 
 def test_cumulative_sums_as_functions_of_their_own_give_the_same_bits(monkeypatch):
@@ -151,13 +156,7 @@ def test_cumulative_sums_as_functions_of_their_own_give_the_same_bits(monkeypatc
         return np.sum(np.cumsum(np.sin(np.cumsum(x)) * x[::-1]) ** 2) * x[3]
 
     x = np.random.default_rng(4).normal(size=50)
-    whole = td.value_and_gradient(td.compile(f, x), x)
-    monkeypatch.setattr(split_long, "MOST_IN_LOOPS", 0)
-    cut = td.compile(f, x)
-    assert Scan in outlined(cut)
-    value, gradient = td.value_and_gradient(cut, x)
-    assert value == whole[0]
-    assert np.array_equal(gradient, whole[1])
+    give_the_same_bits(f, x, Scan, monkeypatch)
 
 
 def test_short_stretches_between_calls_as_functions_of_their_own_give_the_same_bits(monkeypatch, flat_loops):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
+from support.differences import differences
 
 import tapediff as td
 from tapediff.ops.matrices.repeated_values import slope_of_pair
@@ -35,11 +36,6 @@ SQUARES = {
 }  # fmt: skip
 
 
-def differences(f, x, step=1e-4):
-    """The Hessian by central differences of the gradient."""
-    return np.array([(td.gradient(f, x + step * e) - td.gradient(f, x - step * e)) / (2.0 * step) for e in np.eye(len(x))])
-
-
 @pytest.mark.parametrize("name", SQUARES)
 def test_hessians_are_right_or_nan_where_values_are_repeated(name):
     """At multiples of the identity, at its mirror image, of which the singular values are one, and at zero; compiled and not."""
@@ -51,7 +47,7 @@ def test_hessians_are_right_or_nan_where_values_are_repeated(name):
             is_known = ~np.isnan(hessian)
             assert is_known.all() or not is_apart or name == "symmetric svd"
             # Differences of step 1e-4 keep seven digits of a polynomial.
-            np.testing.assert_allclose(hessian[is_known], differences(f, x)[is_known], rtol=1e-6, atol=1e-6)
+            np.testing.assert_allclose(hessian[is_known], differences(lambda x: td.gradient(f, x), x, 1e-4)[is_known], rtol=1e-6, atol=1e-6)
 
 
 def test_a_change_that_does_not_turn_repeated_vectors_into_each_other_has_its_derivative():
@@ -85,7 +81,7 @@ def test_where_values_are_apart_the_derivatives_to_third_order_are_those_of_diff
     x, v = RNG.normal(size=12), RNG.normal(size=12)
     hessian = td.hessian(f, x)
     # Differences of step 1e-4 have an error of 1e-8 times the third derivatives.
-    np.testing.assert_allclose(hessian, differences(f, x), rtol=1e-5, atol=1e-5 * np.max(np.abs(hessian)))
+    np.testing.assert_allclose(hessian, differences(lambda x: td.gradient(f, x), x, 1e-4), rtol=1e-5, atol=1e-5 * np.max(np.abs(hessian)))
     np.testing.assert_allclose(td.compile(f, x).hessian(x), hessian, rtol=1e-9, atol=1e-9 * np.max(np.abs(hessian)))
     curvature = lambda x: v @ td.hvp(f, x, v)
     third = td.gradient(curvature, x)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.agreement import by_numpy
+from support.passes import without
 
 import tapediff as td
 from tapediff.base.settings import settings
@@ -100,14 +101,6 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-def apart(call):
-    kept, settings.left_out = settings.left_out, settings.left_out | {"batch_alike"}
-    try:
-        return call()
-    finally:
-        settings.left_out = kept
-
-
 @pytest.fixture(autouse=True)
 def terms_as_they_stand(monkeypatch):
     """Terms that are alike would become loops of their own."""
@@ -133,13 +126,13 @@ def test_derivatives_are_those_of_the_tape_as_it_is(function):
     compiled, direction = td.compile(function, POINT), OTHER - 0.4
     tape = td.record(function, POINT)
     for point in (POINT, OTHER):
-        expected = apart(lambda p=point: by_numpy(lambda: td.gradient(td.record(function, POINT), p)))
+        expected = without(["batch_alike"], lambda p=point: by_numpy(lambda: td.gradient(td.record(function, POINT), p)))
         scale = np.abs(expected).max()
         value, gradient = td.value_and_gradient(compiled, point)
         np.testing.assert_allclose(value, function(point), rtol=1e-12)
         np.testing.assert_allclose(gradient, expected, rtol=1e-10, atol=1e-12 * scale)
         np.testing.assert_allclose(by_numpy(lambda p=point: td.gradient(tape, p)), expected, rtol=1e-10, atol=1e-12 * scale)
-        product = apart(lambda p=point: by_numpy(lambda: td.hvp(td.record(function, POINT), p, direction)))
+        product = without(["batch_alike"], lambda p=point: by_numpy(lambda: td.hvp(td.record(function, POINT), p, direction)))
         np.testing.assert_allclose(td.hvp(compiled, point, direction), product, rtol=1e-9, atol=1e-11 * np.abs(product).max())
     if function in (ties, groups_of_different_lengths):
         np.testing.assert_allclose(td.hessian(compiled, point) @ direction, product, rtol=1e-9, atol=1e-11 * np.abs(product).max())
@@ -165,7 +158,7 @@ def unlike(p, count=1200):
 
 def test_operations_that_are_not_alike_stay_as_they_are():
     """Given up as soon as there are more operations than pay."""
-    tape = apart(lambda: rolled(td.record(unlike, POINT)))
+    tape = without(["batch_alike"], lambda: rolled(td.record(unlike, POINT)))
     assert module.batch_alike(tape) is tape
     assert long_program(td.record(unlike, POINT), (0,)) is not None
 

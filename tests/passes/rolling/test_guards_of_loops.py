@@ -5,10 +5,10 @@ import pytest
 from support.agreement import by_numpy
 
 import tapediff as td
-from tapediff.base.settings import settings
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.functions.callees import rolled_loop as rolled
 from tapediff.targets.tapes.gradient_tape import gradient_tape
+from tests.passes.rolling.both_ways import with_rolling
 
 N = 40
 X = np.abs(np.sin(np.arange(1.0, N + 1.0))) + 0.25
@@ -37,14 +37,6 @@ def point(change):
     for k, v in change.items():
         x[k] = v
     return x
-
-
-def with_rolling(is_on, call):
-    kept, settings.left_out = settings.left_out, settings.left_out - {"reroll"} if is_on else settings.left_out | {"reroll"}
-    try:
-        return call()
-    finally:
-        settings.left_out = kept
 
 
 def said(call):

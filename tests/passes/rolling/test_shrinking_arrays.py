@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from support.passes import without
 
 import tapediff as td
-from tapediff.base.settings import settings
 from tapediff.functions.callees.rolled_loop import rolled
 from tapediff.ir.instruction import FLOAT64, INPUT, ValueType
 from tapediff.ir.rewriter import Rewriter
@@ -172,12 +172,7 @@ OTHERS = [
 
 
 def compiled(function, *, is_left_out, point=POINT):
-    if is_left_out:
-        settings.left_out.add("shrinking_arrays")
-    try:
-        return td.compile(td.record(function, point))
-    finally:
-        settings.left_out.discard("shrinking_arrays")
+    return without(["shrinking_arrays"] if is_left_out else [], lambda: td.compile(td.record(function, point)))
 
 
 @pytest.mark.parametrize("function", ROLLED, ids=lambda f: f.__name__)

@@ -69,12 +69,12 @@ def record_and_pause():
 
 @pytest.mark.parametrize("steps", [[record], [pause], [record, pause, record_and_pause]])
 def test_what_several_threads_do_leaves_the_threshold_as_it_was(steps):
-    def work():
+    def work(_):
         for k in range(600 // len(steps)):
             for step in steps if k % 2 else steps[::-1]:
                 step()
 
-    in_threads(work)
+    in_threads(work, interval=1e-6)
     assert gc.get_threshold() == (700, 10, 10)
     assert gc.isenabled()
 

@@ -261,8 +261,8 @@ def test_recordings_in_several_threads_have_their_names_throughout():
     point, found = np.array([1.0, 2.0]), []
     expected = [3.0, 3.0 + math.cos(2.0)]
 
-    def work():
+    def work(_):
         found.extend(td.gradient(f, point) for _ in range(100))
 
-    in_threads(work)
+    in_threads(work, interval=1e-6)
     np.testing.assert_allclose(found, [expected] * 400, rtol=1e-15)

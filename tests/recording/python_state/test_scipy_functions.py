@@ -100,10 +100,10 @@ def test_functions_that_have_no_other_form_are_refused_once():
 def test_several_threads_meet_them_at_once():
     found = []
 
-    def work():
+    def work(_):
         for k in range(20):
             found.append(td.gradient(lambda x: logsumexp(x) + np.sum(solve(A, x)), X + k) - (softmax(X + k) + np.sum(np.linalg.inv(A), axis=0)))
 
-    in_threads(work)
+    in_threads(work, interval=1e-6)
     assert len(found) == 80
     np.testing.assert_allclose(found, 0.0, atol=1e-12)

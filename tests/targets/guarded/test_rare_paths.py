@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.differences import differences
 
 import tapediff as td
 from tapediff.targets.guarded.dispatch import RECORDINGS_BEFORE_RARE
@@ -18,10 +19,6 @@ def wandering(p):
         if x > 0.2 * p[1]:
             total = total + x * x * p[1]
     return total
-
-
-def differences(f, x):
-    return np.array([(f(x + e) - f(x - e)) / 2e-6 for e in 1e-6 * np.eye(2)])
 
 
 def agrees(safe, x):

@@ -12,28 +12,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.in_threads import in_threads
 from support.side_by_side import times_as_long
+from support.three_paths import branching, points, smooth
 
 import tapediff as td
 from tapediff.base.waiting_threads import WaitingCall, WaitingThreads
 from tapediff.targets.native import batch, mapped_batch, row_calls
-
-
-def smooth(x):
-    return np.sum(np.sin(x) * x) - np.log1p(x[0] ** 2)
-
-
-def branching(x):
-    if x[0] > 1.0:
-        return np.sum(x**2)
-    if x[1] > 0.0:
-        return np.sum(x**3)
-    return -np.sum(np.cos(x))
-
-
-def points(count, size=3, seed=0):
-    return np.random.default_rng(seed).normal(scale=1.5, size=(count, size))
-
 
 MAKERS = pytest.mark.parametrize(
     "make", [lambda f: td.compile(f, np.ones(3)), td.GuardedTape], ids=["compiled", "guarded"]
@@ -150,25 +135,16 @@ def test_batches_may_run_inside_each_other_and_side_by_side():
     def f(x):
         return np.sum(x) + inner.batch(np.ones((50, 3)), threads=8)[0][0] * int(x[0])
 
-    safe, errors = td.GuardedTape(f, max_tapes=4), []
+    safe = td.GuardedTape(f, max_tapes=4)
 
     def work(k):
-        try:
-            X = np.random.default_rng(k).integers(0, 8, size=(30, 3)) + 0.5
-            expected = [np.sum(x) + smooth(np.ones(3)) * int(x[0]) for x in X]
-            np.testing.assert_allclose(safe.batch(X, threads=8)[0], expected, rtol=1e-14)  # rounding
-        except BaseException as raised:  # noqa: BLE001 -- raised again below
-            errors.append(raised)
+        X = np.random.default_rng(k).integers(0, 8, size=(30, 3)) + 0.5
+        expected = [np.sum(x) + smooth(np.ones(3)) * int(x[0]) for x in X]
+        np.testing.assert_allclose(safe.batch(X, threads=8)[0], expected, rtol=1e-14)  # rounding
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", td.GuardWarning)
-        threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join(60)
-    assert not any(t.is_alive() for t in threads)
-    assert not errors, errors
+        in_threads(work, range(3))
 
 
 def test_no_thread_goes_on_after_an_interrupt_of_the_handing_out(monkeypatch):

@@ -4,10 +4,10 @@ import copy
 import ctypes
 import gc
 import pickle
-import threading
 
 import numpy as np
 import pytest
+from support.in_threads import in_threads
 
 import tapediff as td
 from tapediff.compiler.runtime.entries import c_entry as codes
@@ -203,28 +203,20 @@ def test_exceptions_of_user_code_are_kept():
 
 def test_threads_may_call_one_function():
     """Fixed and guarded, on paths that change all the time."""
-    points, errors = np.random.default_rng(5).normal(size=(200, 3)), []
+    points = np.random.default_rng(5).normal(size=(200, 3))
     safe = td.GuardedTape(branching, merge=False)
     of_paths, fixed = safe.c_function(), td.compile(residuals, X).c_function()
 
     def work(seed):
-        try:
-            for x in np.random.default_rng(seed).permutation(points):
-                code, out = call(of_paths, x, 3)
-                assert code == 0
-                np.testing.assert_allclose(out, branching(x), rtol=1e-14)
-                code, out = call(fixed, x, 4)
-                assert code == 0
-                np.testing.assert_allclose(out, residuals(x), rtol=1e-13)
-        except BaseException as raised:  # noqa: BLE001 -- raised again below
-            errors.append(raised)
+        for x in np.random.default_rng(seed).permutation(points):
+            code, out = call(of_paths, x, 3)
+            assert code == 0
+            np.testing.assert_allclose(out, branching(x), rtol=1e-14)
+            code, out = call(fixed, x, 4)
+            assert code == 0
+            np.testing.assert_allclose(out, residuals(x), rtol=1e-13)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(60)
-    assert not errors, errors
+    in_threads(work)
     assert safe.stats.recordings == 3
 
 
@@ -521,28 +513,20 @@ def test_gradients_have_codes_too():
 
 def test_threads_may_have_data_of_their_own():
     """The paths of one function, new ones among them, with constants by thread."""
-    safe, errors = td.GuardedTape(bent), []
+    safe = td.GuardedTape(bent)
     function = safe.c_function("gradient", X, PARAMS, td.Constant(DATA))
 
     def work(seed):
-        try:
-            data = {"weights": np.random.default_rng(seed).normal(size=3) * 3, "order": seed}
-            own = function.with_constants(data)
-            expected = [td.value_and_gradient(bent, *p, td.Constant(data))[0] for p in points()]
-            for _ in range(20):
-                for p, value in zip(points(), expected):
-                    found = gradient_call(own, own.ravel(*p))
-                    assert found[0] == 0
-                    np.testing.assert_allclose(found[1], value, rtol=1e-12)  # sums in another order
-        except BaseException as raised:  # noqa: BLE001 -- raised again below
-            errors.append(raised)
+        data = {"weights": np.random.default_rng(seed).normal(size=3) * 3, "order": seed}
+        own = function.with_constants(data)
+        expected = [td.value_and_gradient(bent, *p, td.Constant(data))[0] for p in points()]
+        for _ in range(20):
+            for p, value in zip(points(), expected):
+                found = gradient_call(own, own.ravel(*p))
+                assert found[0] == 0
+                np.testing.assert_allclose(found[1], value, rtol=1e-12)  # sums in another order
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(60)
-    assert not errors, errors
+    in_threads(work, range(1, 5))
 
 
 # Bound

@@ -4,29 +4,18 @@ import copy
 import ctypes
 import gc
 import pickle
-import threading
 import warnings
 import weakref
 
 import numba
 import numpy as np
 import pytest
+from support.in_threads import in_threads
 from support.side_by_side import times_as_long
+from support.three_paths import branching, points, smooth
 
 import tapediff as td
 from tapediff.compiler.runtime.entries import c_entry as pointer, python_entry as entry
-
-
-def smooth(x):
-    return np.sum(np.sin(x) * x) - np.log1p(x[0] ** 2)
-
-
-def branching(x):
-    if x[0] > 1.0:
-        return np.sum(x**2)
-    if x[1] > 0.0:
-        return np.sum(x**3)
-    return -np.sum(np.cos(x))
 
 
 def picky(x):
@@ -41,10 +30,6 @@ def picky(x):
 def reference(f, x):
     value, gradient = td.value_and_gradient(f, x)
     return value, gradient
-
-
-def points(count, size=3, seed=0):
-    return np.random.default_rng(seed).normal(scale=1.5, size=(count, size))
 
 
 class FromC:
@@ -436,23 +421,6 @@ def test_guards_on_arrays_are_followed():
     assert safe.stats.recordings <= 16
 
 
-def run_in_threads(work, count=4):
-    errors = []
-
-    def guarded(k):
-        try:
-            work(k)
-        except BaseException as raised:  # noqa: BLE001 -- raised again below
-            errors.append(raised)
-
-    threads = [threading.Thread(target=guarded, args=(k,)) for k in range(count)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not errors, errors
-
-
 def test_several_threads_share_a_c_function_while_it_records():
     """Workspaces, paths and values of one thread never show in another; the budget is too small, so that tapes come and go."""
 
@@ -472,7 +440,7 @@ def test_several_threads_share_a_c_function_while_it_records():
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", td.GuardWarning)
-        run_in_threads(work)
+        in_threads(work)
 
 
 def test_threads_that_python_did_not_start_may_call():
@@ -548,7 +516,7 @@ def test_numba_code_calls_the_gradient(make):
     def work(_):
         assert descend(np.ones(3), 20) == pytest.approx(expected, rel=1e-12)
 
-    run_in_threads(work)
+    in_threads(work)
 
 
 def test_numba_code_goes_from_path_to_path():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from support.agreement import by_numpy
+from support.passes import without
 
 import tapediff as td
-from tapediff.base.settings import settings
 from tapediff.functions.callees.rolled_loop import rolled
 from tapediff.ops.control.calls import LOOP
 
@@ -198,12 +198,7 @@ def has_lanes(tape):
 
 
 def compiled(function, *, is_left_out, point=POINT):
-    if is_left_out:
-        settings.left_out.add("wavefronts")
-    try:
-        return td.compile(td.record(function, point))
-    finally:
-        settings.left_out.discard("wavefronts")
+    return without(["wavefronts"] if is_left_out else [], lambda: td.compile(td.record(function, point)))
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ir.instruction import INPUT, Instruction, columns_of
+from ....ir.instruction import INPUT, Instruction
 from ....ir.tape import Tape
 from ....ops.arrays.indexing import INDEX
 from ....ops.arrays.regions import Region, cover
@@ -55,10 +55,7 @@ def _reads_parts(tape: Tape) -> bool:
     """True if entries are read from a value that is not an input. Inputs only need their own cotangents."""
     if INDEX not in tape.ops:
         return False
-    columns = columns_of(tape.instructions)
-    if columns is None:
-        instructions = tape.instructions
-        return any(i[0] is INDEX and instructions[i[1][0]][0] is not INPUT for i in instructions)
+    columns = as_columns(tape.instructions)
     is_index, is_input = (np.array([i.op is op for i in columns.templates], bool)[columns.which] for op in (INDEX, INPUT))
     return not bool(is_input[first_two(columns)[0][is_index]].all())
 

@@ -1,6 +1,5 @@
 """Compiled callees: run_native, callees in callees, exceptions, answers of Python, threads and memory."""
 
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +19,7 @@ from support.call_cases import (
     there_and_back,
     with_variants,
 )
+from support.in_threads import in_threads
 from support.path_callee import CALL, CALL_VARIANT, GET, LOOP, PathCallee, call_tape, loop_tape, types
 
 from tapediff.compiler.kernel import Kernel
@@ -268,21 +268,14 @@ def test_threads_share_kernels_and_callees():
     kernel = Kernel(tape)
     points = [RNG.normal(size=50) for _ in range(4)]
     expected = [run(tape, [np.array(0.1), x]) for x in points]
-    wrong = []
 
     def work(k):
         for turn in range(200):
             at = (k + turn) % 4
             for a, b in zip(outputs_of(kernel, [np.array(0.1), points[at]]), expected[at]):
-                if not np.allclose(a, b, rtol=1e-12):
-                    wrong.append((k, turn))
+                assert np.allclose(a, b, rtol=1e-12)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    in_threads(work)
 
 
 def resident_bytes():

@@ -4,10 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
+from support.in_threads import in_threads
 
 import tapediff as td
 from tapediff.compiler.codegen.callees import loop_of_callee
@@ -97,14 +97,7 @@ def test_calls_of_several_threads_at_once():
     compiled = td.compile(filters, POINTS[0], threads=2)
     expected, found = answers(compiled), []
 
-    def calls():
-        found.extend(answers(compiled) for _ in range(20))
-
-    threads = [threading.Thread(target=calls) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda _: found.extend(answers(compiled) for _ in range(20)), range(3))
     assert len(found) == 60
     assert all(answer == expected for answer in found)
 

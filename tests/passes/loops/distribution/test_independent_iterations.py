@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.agreement import agree, hessian_agrees
+from support.passes import without
 
 import tapediff as td
 from tapediff.base.settings import settings
@@ -192,11 +193,7 @@ def test_of_a_recurrence_only_that_is_left(function):
 def test_loops_that_read_what_they_add_up_are_left_alone(function):
     """Their tapes are those without the pass."""
     with_pass = rolled(td.record(function, POINTS[0]))
-    settings.left_out.add(independent.independent_iterations.__name__)
-    try:
-        assert str(with_pass) == str(rolled(td.record(function, POINTS[0])))
-    finally:
-        settings.left_out.remove(independent.independent_iterations.__name__)
+    assert str(with_pass) == without(["independent_iterations"], lambda: str(rolled(td.record(function, POINTS[0]))))
 
 
 @pytest.mark.skipif("independent_iterations" in settings.left_out, reason="the pass is left out")
