@@ -1,7 +1,7 @@
 """Pictures, written to figures/: a tape beside its kernel, the tapes of a branching function as a tree, and the fits of a bouncing ball and
 of a random walk of rates.
 
-Needs matplotlib: `pip install tapediff[examples]`. `examples/eight_schools.py` draws the densities of a posterior.
+Needs matplotlib: `pip install 'tapediff[notebook]'`. `examples/eight_schools.py` draws the densities of a posterior.
 """
 
 import linecache

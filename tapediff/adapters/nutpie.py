@@ -1,6 +1,6 @@
 """nutpie, a No-U-Turn sampler in Rust: a model of C functions, so that no Python runs while it samples.
 
-`pip install tapediff[sampler]` installs it. Source: https://github.com/pymc-devs/nutpie; tried with 0.13 to 0.16.
+`pip install 'tapediff[sampling]'` installs it. Source: https://github.com/pymc-devs/nutpie; tried with 0.13 to 0.16.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _library() -> Foreign:
         return import_module("nutpie")
     except ImportError as missing:
         raise ImportError(
-            "sampling needs nutpie; fix: pip install tapediff[sampler], or pip install nutpie"
+            "sampling needs nutpie; fix: pip install 'tapediff[sampling]', or pip install nutpie"
         ) from missing
 
 
