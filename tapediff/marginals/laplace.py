@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from ..errors import NotConverged, NotPositiveDefinite, UnstableBranch
+from ..errors import NotConverged, NotPositiveDefinite, UnstableBranch, hides_frames
 from ..functions.primitive import Primitive
 from ..ir.instruction import Operand, Tree, UserFunction, is_tracked
 from ..ir.pytree import TreeDef, flatten, unflatten
@@ -29,6 +29,7 @@ STEP = 1e-4
 MOST_PATTERNS = 8
 
 
+@hides_frames
 class Laplace:
     """The marginal log density of the parameters of a model; see td.laplace.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from ..errors import hides_frames
 from ..ir.instruction import Tree
 from .check import Report, check_posterior
 from .density import NamedDensity
@@ -21,6 +22,7 @@ from .stan_json import data_from_stan_json
 from .transforms import Array
 
 
+@hides_frames
 class Posterior(NamedDensity):
     """A log density of named, constrained parameters, over one unconstrained vector, with its derivatives compiled.
 
@@ -110,7 +112,7 @@ class Posterior(NamedDensity):
             these belong to in `observed_data`.
 
         Raises:
-            ImportError: nutpie is not installed: pip install tapediff[sampler].
+            ImportError: nutpie is not installed: pip install 'tapediff[sampling]'.
             Exception: an error in the density itself stops the run. Points that it rejects are divergences.
         """
         if executor is not None:
@@ -165,7 +167,7 @@ class Posterior(NamedDensity):
             seed: for random quantities.
 
         Raises:
-            ImportError: ArviZ is not installed: pip install tapediff[demo].
+            ImportError: ArviZ is not installed: pip install 'tapediff[notebook]'.
         """
         return to_arviz(self, complete(self, draws, prior, seed).groups)
 
