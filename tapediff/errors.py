@@ -301,7 +301,7 @@ def hides_frames(verb: Verb) -> Verb:
         for name, method in list(vars(verb).items()):
             if isinstance(method, FunctionType) and (name == "__call__" or not name.startswith("_")):
                 setattr(verb, name, hides_frames(method))
-        return verb
+        return cast(Verb, verb)
 
     @wraps(verb)
     def called(*args: object, **named: object) -> object:

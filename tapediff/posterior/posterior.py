@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from ..errors import hides_frames
 from ..ir.instruction import Tree
-from .check import Report, check_posterior
 from .density import NamedDensity
 from .draws.diagnosis import Diagnosis, diagnose
 from .draws.generated import generate, log_likelihood, sample_prior
@@ -17,6 +16,8 @@ from .draws.sampling import Executor, nutpie_model, sample, sample_by_tasks
 from .draws.sensitivity import Sensitivity, sensitivity
 from .draws.summary import Table, summarise
 from .estimates import Estimate, NormalApproximation, find_mode, laplace_approximation
+from .inspection.check import Report, check_posterior
+from .inspection.graph import ModelGraph, graph_of
 from .pathfinder import PathDraws, pathfinder
 from .stan_json import data_from_stan_json
 from .transforms import Array
@@ -90,6 +91,19 @@ class Posterior(NamedDensity):
     def check(self, points: int = 5, *, seed: int = 0) -> Report:
         """A table to print: is the log density finite at typical points, its gradient right, how near are the branches."""
         return check_posterior(self, points, seed)
+
+    def graph(self) -> ModelGraph:
+        """A picture of the model: which parameters and data each term of the log density reads, and by which lines of the function.
+
+        Returns:
+            ModelGraph: a notebook shows it; print it for a list; `svg` and `dot` are its text, for files and for Graphviz.
+
+        Raises:
+            PosteriorError: the function has no value at any point that was tried.
+
+        Cost: one recording.
+        """
+        return graph_of(self)
 
     # Draws
 

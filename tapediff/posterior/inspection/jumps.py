@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import is_recoverable
-from .density import NamedDensity
-from .transforms import Array
+from ...errors import is_recoverable
+from ..density import NamedDensity
+from ..transforms import Array
 
 # The number of random directions to try from a point, and of secant steps along each.
 WAYS, STEPS = 8, 30

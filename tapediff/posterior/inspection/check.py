@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import PosteriorError, is_recoverable
-from ..ir.tape import in_notebook
-from .density import NamedDensity
+from ...errors import PosteriorError, is_recoverable
+from ...ir.tape import in_notebook
+from ..density import NamedDensity
+from ..progress import with_progress
+from ..transforms import Array
 from .jumps import jump_beside
-from .progress import with_progress
-from .transforms import Array
 
 # For a gradient against central differences, whose error is about 1e-10 of the value's scale.
 TOLERANCE = 1e-5
