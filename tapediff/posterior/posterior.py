@@ -18,6 +18,7 @@ from .draws.summary import Table, summarise
 from .estimates import Estimate, NormalApproximation, find_mode, laplace_approximation
 from .inspection.check import Report, check_posterior
 from .inspection.graph import ModelGraph, graph_of
+from .marginal import marginal_of
 from .pathfinder import PathDraws, pathfinder
 from .stan_json import data_from_stan_json
 from .transforms import Array
@@ -72,6 +73,28 @@ class Posterior(NamedDensity):
         return laplace_approximation(
             self, find_mode(self, None if start is None else self.unconstrain(start), True, seed)
         )
+
+    def laplace_marginal(self, random: str | Sequence[str], *, max_steps: int = 200) -> Posterior:
+        """The posterior of the other parameters: random effects are integrated out by Laplace's approximation; see td.laplace.
+
+        Args:
+            random: names of the parameters that are random effects.
+            max_steps: of Newton's method for their mode.
+
+        Returns:
+            A td.Posterior. `generated` also draws the effects, given the others: `sample`, `generate` and `to_arviz` have all parameters
+            again. A `log_likelihood` that takes effects is dropped, and so is `prior`. `function.mode(values, data)` has the effects' mode.
+
+        Raises:
+            PosteriorError: names of no parameters, or of all; or the bounds of another parameter depend on an effect.
+            NotConverged, NotPositiveDefinite: at calls, as for td.laplace.
+
+        The approximation is that of the effects' unconstrained vector, whose log-Jacobian counts.
+
+        Cost: that of td.laplace; calls go through Python.
+        Source: Margossian et al. (2020), Hamiltonian Monte Carlo using an adjoint-differentiated Laplace approximation, NeurIPS 33.
+        """
+        return Posterior(**marginal_of(self, (random,) if isinstance(random, str) else tuple(random), max_steps))
 
     def pathfinder(self, draws: int = 1000, *, paths: int = 4, seed: int = 0) -> PathDraws:
         """Draws that approximate the posterior's, from normal distributions along paths to its modes: a first look, or starting points.
