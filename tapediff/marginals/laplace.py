@@ -19,8 +19,10 @@ from ..targets.guarded_tape import GuardedTape
 from ..targets.operators.sparse import value_gradient_and_hessian_entries
 from ..targets.tapes.triplet_tapes import Entries
 from ..tree import leaves, map as tree_map, ravel
+from ..uncertainty import names_of
 from .effects import Effects, plain
 from .mode import Mode, Point, find_mode
+from .profile import Profiles, profiled
 from .report import Report, reported
 
 # The step of differences of the gradient, relative to a parameter (at least 1): a fourth root of the rounding error.
@@ -116,6 +118,33 @@ class Laplace:
         score = leaves(jacobian(self._tapes.score, theta, mode.point.x, *others))
         slope = np.concatenate([np.reshape(block, (len(mode.point.x), -1)) for block in score], axis=1)
         return reported(self.f, self._effects, mode, (theta, *others), self._value(mode), -curvature, slope)
+
+    def profile(self, theta: Tree, *data: Tree, names: Sequence[str] | None = None, level: float = 0.95) -> Profiles:
+        """Profile likelihoods and their confidence intervals, which need not be symmetric; infinite where the data set no bound.
+
+        Args:
+            theta: the maximum of the log marginal; data: as for the value.
+            names: of numbers of theta, as "theta[1]" or "theta['scale']", with the name of the argument; all unless given.
+            level: the probability that an interval covers the true value, in large samples.
+
+        Returns:
+            Profiles: found["theta[1]"].lower, .upper; .at and .values for a plot; print it for a table.
+
+        Raises:
+            Undetermined: theta is no maximum, or a higher value is found on the way.
+            ArgumentMismatch: no such name, or level is no probability.
+
+        Cost: the Hessian, and for each end three to six maximisations of the other parameters, each of five to twenty gradients.
+        Source: Venzon and Moolgavkar (1988), Applied Statistics 37(1).
+        """
+        vector, unravel = ravel(theta)
+
+        def objective(at: np.ndarray) -> tuple[float, np.ndarray]:
+            value, slope = self.value_and_gradient(unravel(at), *data)
+            return value, ravel(slope)[0]
+
+        known = [self._effects.parameter + name.removeprefix("x") for name in names_of(theta)]
+        return profiled(objective, vector, -self.hessian(theta, *data), known, names, level)
 
     def gradients_of_leaves(self, theta: Tree, others: Sequence[Tree], numbers: Sequence[int]) -> list[Operand | None]:
         """The gradient by these leaves of (theta, *others); None for those that are not floats."""
