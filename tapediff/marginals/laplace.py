@@ -157,9 +157,10 @@ class Laplace:
         found = self._gradients(self._found(theta, others), theta, others, tuple(argnums))
         by_leaf: list[Operand | None] = [None] * len(owner)
         for k, tree in zip(argnums, found):
-            for place, leaf in zip(np.flatnonzero(owner == k), leaves(tree)):
+            # A gradient has None for what is no float, which is no leaf.
+            for place, leaf in zip([p for p in np.flatnonzero(owner == k) if is_float[p]], leaves(tree), strict=True):
                 by_leaf[place] = leaf
-        return [by_leaf[k] if is_float[k] else None for k in numbers]
+        return [by_leaf[k] for k in numbers]
 
     # The mode
 

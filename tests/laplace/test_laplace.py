@@ -369,3 +369,37 @@ def test_draws_of_effects_have_the_structure_of_the_mode(mixed):
     standard = np.array([root.T @ (td.tree.ravel((d["u"], d["v"]))[0] - vector) for d in draws])
     assert np.all(np.abs(standard.mean(axis=0)) < 4.0 / np.sqrt(5000))
     np.testing.assert_allclose(standard.T @ standard / 5000, np.eye(len(vector)), atol=4.0 * np.sqrt(2.0 / 5000))
+
+
+def test_containers_of_integers_and_floats_have_the_gradients_of_their_floats():
+    """Integers before and after the floats, in parameters' and data's dicts; first and second derivatives by each."""
+
+    def effects(theta, u, data):
+        mean = (theta["b"] * data["x"] + u)[data["at"]]
+        return norm.logpdf(u, 0.0, theta["scale"]).sum() + norm.logpdf(data["y"], mean * theta["a"], 1.0).sum()
+
+    def closed(theta, data):
+        a, size = theta["a"], len(data["y"])
+        covariance = np.eye(size) + (a * theta["scale"]) ** 2 * np.equal.outer(data["at"], data["at"])
+        root = np.linalg.cholesky(covariance)
+        w = np.linalg.solve(root, data["y"] - a * (theta["b"] * data["x"])[data["at"]])
+        return -0.5 * np.sum(w**2) - np.sum(np.log(np.diag(root))) - 0.5 * size * np.log(2.0 * np.pi)
+
+    m = td.laplace(effects, "u", start={"u": np.zeros(3)})
+    at = np.array([0, 0, 1, 2, 2])
+    for by in ("x", "y", "b", "scale"):
+        def along(f, value, by=by):
+            theta, data = {"a": 2, "b": 0.7, "scale": 1.3}, {"at": at, "x": np.array([1.0, -1.0, 2.0]), "y": np.arange(5.0), "z": at}
+            (theta if by in theta else data)[by] = value
+            return f(theta, data)
+
+        value = {"x": np.array([1.0, -1.0, 2.0]), "y": np.arange(5.0), "b": 0.7, "scale": 1.3}[by]
+        expected = td.gradient(lambda v: along(closed, v), value)
+        assert np.any(expected != 0.0)
+        np.testing.assert_allclose(td.gradient(lambda v: along(m, v), value), expected, rtol=1e-9)
+        second = td.jacobian(lambda v: td.gradient(lambda v: along(closed, v), v), value)
+        np.testing.assert_allclose(td.jacobian(lambda v: td.gradient(lambda v: along(m, v), v), value), second, rtol=1e-6, atol=1e-7)
+    theta, data = {"a": 2, "b": 0.7, "scale": 1.3}, {"at": at, "x": np.array([1.0, -1.0, 2.0]), "y": np.arange(5.0), "z": at}
+    found, wanted = td.gradient(m, theta, data, argnums=1), td.gradient(closed, theta, data, argnums=1)
+    np.testing.assert_allclose(found["y"], wanted["y"], rtol=1e-9)
+    np.testing.assert_allclose(found["x"], wanted["x"], rtol=1e-9)
