@@ -132,7 +132,7 @@ class Posterior(NamedDensity):
 
     def sample(
         self, draws: int = 1000, chains: int = 4, *, tune: int = 1000, seed: int | None = None, executor: Executor | None = None,
-        **options: Tree,
+        metric: str | None = None, random: str | Sequence[str] = (), **options: Tree,
     ) -> Tree:  # fmt: skip
         """Draws by nutpie's No-U-Turn sampler, which calls the compiled density and the transforms without Python.
 
@@ -141,6 +141,10 @@ class Posterior(NamedDensity):
             executor: runs each chain as a task: a dask.distributed.Client, a concurrent.futures.ProcessPoolExecutor, or another object
                 whose `submit(function, *args)` returns a future with `result()`. It gets the posterior, with functions by cloudpickle if
                 that is installed.
+            metric: None, for the diagonal that nutpie adapts; or "laplace": coordinates whitened by the sparse precision at the mode,
+                which nutpie's diagonal then corrects. For many effects that depend on each other, or on the data in different degrees.
+            random: with metric="laplace", the parameters that are random effects: the mode is then that of `laplace_marginal(random)`,
+                as hierarchical models need, whose joint density has no mode.
             options: of nutpie.sample, such as cores, progress_bar=False, target_accept.
 
         Returns:
@@ -150,8 +154,10 @@ class Posterior(NamedDensity):
 
         Raises:
             ImportError: nutpie is not installed: pip install 'tapediff[sampling]'.
+            PosteriorError: metric="laplace", and no mode was found, or it has no curvature in some direction.
             Exception: an error in the density itself stops the run. Points that it rejects are divergences.
         """
+        options = {"metric": metric, "random": random, **options}
         if executor is not None:
             return sample_by_tasks(self, draws, chains, tune, seed, options, executor)
         return sample(self, draws, chains, tune, seed, options)
