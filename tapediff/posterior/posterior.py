@@ -12,13 +12,13 @@ from .draws.diagnosis import Diagnosis, diagnose
 from .draws.generated import generate, log_likelihood, sample_prior
 from .draws.groups import Draws, as_draws, complete, load_draws, of_present_data, save_draws, to_arviz
 from .draws.loo import Loo, compare, loo
+from .draws.marginal import marginal_of
 from .draws.sampling import Executor, nutpie_model, sample, sample_by_tasks
 from .draws.sensitivity import Sensitivity, sensitivity
 from .draws.summary import Table, summarise
 from .estimates import Estimate, NormalApproximation, find_mode, laplace_approximation
 from .inspection.check import Report, check_posterior
 from .inspection.graph import ModelGraph, graph_of
-from .marginal import marginal_of
 from .pathfinder import PathDraws, pathfinder
 from .stan_json import data_from_stan_json
 from .transforms import Array
@@ -111,9 +111,14 @@ class Posterior(NamedDensity):
         """
         return pathfinder(self, draws, paths, seed)
 
-    def check(self, points: int = 5, *, seed: int = 0) -> Report:
-        """A table to print: is the log density finite at typical points, its gradient right, how near are the branches."""
-        return check_posterior(self, points, seed)
+    def check(self, points: int = 5, *, draws: Tree = None, seed: int = 0) -> Report:
+        """A table to print: is the log density finite at typical points, its gradient right, how near are the branches.
+
+        Args:
+            points: at which it looks.
+            draws: as for `summary`: branches are also looked for there, and the report tells how many steps between draws cross a jump.
+        """
+        return check_posterior(self, points, None if draws is None else as_draws(self, draws), seed)
 
     def graph(self) -> ModelGraph:
         """A picture of the model: which parameters and data each term of the log density reads, and by which lines of the function.

@@ -15,8 +15,8 @@ from ...targets.native.c_function import CFunction
 from ...targets.operators.sparse import sparse_hessian
 from ..density import NamedDensity
 from ..estimates import find_mode
-from ..marginal import marginal_of
 from ..transforms import Array
+from .marginal import marginal_of
 
 
 class Metric:

@@ -8,16 +8,16 @@ from math import prod
 
 import numpy as np
 
-from .. import random
-from ..base.wrapper import Wrapper
-from ..errors import PosteriorError
-from ..ir.instruction import Operand, Tree, UserFunction
-from ..marginals.laplace import Laplace, laplace
-from .density import NamedDensity
-from .draws.generated import as_dict
-from .layout import Layout
-from .signatures import arguments, random_argument
-from .transforms import Array
+from ... import random
+from ...base.wrapper import Wrapper
+from ...errors import PosteriorError
+from ...ir.instruction import Operand, Tree, UserFunction
+from ...marginals.laplace import Laplace, laplace
+from ..density import NamedDensity
+from ..layout import Layout
+from ..signatures import arguments, random_argument
+from ..transforms import Array
+from .generated import as_dict
 
 
 class MarginalDensity:
