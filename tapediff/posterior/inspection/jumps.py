@@ -12,12 +12,13 @@ from ...targets.margins import Margin
 from ..density import NamedDensity
 from ..transforms import Array
 
-# The number of random directions to try from a point, and of secant steps along each.
-WAYS, STEPS = 8, 30
+# The number of random directions to try from a point, for the nearest line and for others, and of secant steps along each: those of a
+# comparison that nothing reaches, as of a probability with 0, would take all.
+WAYS, WAYS_OF_OTHERS, STEPS = 8, 2, 15
 # The distance on either side of the branch at which the log density is evaluated, and the difference that exceeds a slope's.
 BESIDE, SMOOTH = 1e-7, 1e-4
 # Lines that are looked at, the nearest first, and points from which each is tried.
-MOST_LINES, MOST_POINTS = 20, 3
+MOST_LINES, MOST_POINTS = 20, 2
 # The step that tells whether a parameter moves a comparison.
 NUDGE = 1e-4
 
@@ -65,10 +66,12 @@ def branches_of(
     lines = sorted(near, key=lambda at: min(near[at], key=lambda each: each[:2])[0])[:MOST_LINES]
     sides = [(_sides(posterior, u), _sides(posterior, v)) for u, v in pairs] if lines else []
     branches: list[Branch] = []
+    nearest = next((at for at in lines if near[at][0][2].kind == "guard"), None)
     for at in lines:
         places = sorted(near[at], key=lambda each: each[:2])[:MOST_POINTS]
         starts = [(seen[k][0], (at, _number(seen[k][1], margin))) for _, k, margin in places]
-        found = [jump for u, number in starts if (jump := _jump(posterior, u, number, rng)) is not None]
+        ways = WAYS if at == nearest else WAYS_OF_OTHERS
+        found = [jump for u, number in starts if (jump := _jump(posterior, u, number, ways, rng)) is not None]
         crossed = sum(one.get(at) != other.get(at) for one, other in sides)
         branches.append(Branch(at, str(places[0][2]).split(", margin")[0], max(found, default=None),
                                _parameters(posterior, *starts[0], rng), crossed, len(sides)))  # fmt: skip
@@ -117,12 +120,13 @@ def _parameters(posterior: NamedDensity, u: Array, number: tuple[str, int], rng:
     return tuple(names)
 
 
-def _jump(posterior: NamedDensity, u: Array, number: tuple[str, int], rng: np.random.Generator) -> float | None:
+def _jump(posterior: NamedDensity, u: Array, number: tuple[str, int], ways: int, rng: np.random.Generator) -> float | None:
     """The change of the log density at a comparison near a point: 0 if it is continuous; None if its other side was not reached."""
+    here = _margin(posterior, u, number)
     try:
-        for _ in range(WAYS):
+        for _ in range(ways):
             direction = rng.normal(size=u.size)
-            found = _crossing(posterior, u, direction / np.linalg.norm(direction), number)
+            found = _crossing(posterior, u, direction / np.linalg.norm(direction), number, here)
             if found is not None:
                 before, after = (posterior.plain_log_density(point) for point in found)
                 change = abs(after - before)
@@ -133,9 +137,11 @@ def _jump(posterior: NamedDensity, u: Array, number: tuple[str, int], rng: np.ra
     return None
 
 
-def _crossing(posterior: NamedDensity, u: Array, direction: Array, number: tuple[str, int]) -> tuple[Array, Array] | None:
+def _crossing(
+    posterior: NamedDensity, u: Array, direction: Array, number: tuple[str, int], here: float | None
+) -> tuple[Array, Array] | None:
     """Two close points on both sides of a comparison, on a line through u; None if the line does not cross it."""
-    t, margin = 0.0, _margin(posterior, u, number)
+    t, margin = 0.0, here
     other, there = 1e-3, _margin(posterior, u + 1e-3 * direction, number)
     for _ in range(STEPS):
         if margin is None or there is None or there == margin or abs(other) > 20.0:
