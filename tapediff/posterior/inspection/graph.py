@@ -11,19 +11,13 @@ from ...base.wrapper import Wrapper
 from ...errors import PosteriorError, is_recoverable
 from ...ir.arguments import Constant
 from ...ir.containers import flatten_argument
-from ...ir.instruction import Instruction, Tree, UserFunction
+from ...ir.instruction import CONSTANT, Instruction, Tree, UserFunction
 from ...ir.tape import Tape
+from ...ops.declaration.op import Op
+from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY
 from ...targets.guarded_tape import GuardedTape
 from ..density import NamedDensity
 from .drawing import Node, dot, svg
-
-# Operations that a sum of terms goes through: with the operands that are terms.
-THROUGH = {
-    "add": (0, 1), "subtract": (0, 1), "negative": (0,), "sum": (0,), "reshape": (0,), "broadcast": (0,), "select": (1, 2),
-    "stack": None, "concatenate": None,
-}  # fmt: skip
-# And products with numbers.
-SCALED = ("multiply", "divide")
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,13 +141,16 @@ class _Reader:
                 continue
             seen.add(number)
             i = self._at(number)
-            through = i.inputs if THROUGH.get(i.op.name, ()) is None else [i.inputs[k] for k in THROUGH.get(i.op.name, ())]  # type: ignore[union-attr]
-            if i.op.name in SCALED:
-                through = [k for k in i.inputs if self._at(k).op.name != "constant"]
-                through = through if len(through) == 1 and (i.op.name == "multiply" or through[0] == i.inputs[0]) else []
+            if i.op in (MULTIPLY, DIVIDE):  # with numbers
+                through = [k for k in i.inputs if self._at(k).op is not CONSTANT]
+                through = through if len(through) == 1 and (i.op is MULTIPLY or through[0] == i.inputs[0]) else []
+            else:
+                # Sums, differences, and what moves or chooses entries.
+                is_sum = isinstance(i.op, Op) and i.op.linear and i.op.compares is None and i.op.jump is None
+                through = [k for k in i.inputs if is_sum and self._at(k).type.is_float]
             if through:
                 pending += through
-            elif i.op.name != "constant":
+            elif i.op is not CONSTANT:
                 found.add(number)
         return sorted(found)
 
