@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from importlib.machinery import EXTENSION_SUFFIXES
 from itertools import takewhile
 from types import CodeType, FrameType
@@ -20,7 +20,7 @@ import numpy as np
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Files of the standard library that are treated as user code: they call it, or keep its values.
-TRANSLATED = frozenset((contextlib.__file__, collections.__file__, functools.__file__))
+TRANSLATED = frozenset((contextlib.__file__, collections.__file__, functools.__file__, Mapping.get.__code__.co_filename))
 _LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep)
 # SciPy is not imported for its folder, and a folder "scipy" alone may be the user's.
 _SCIPY = re.compile(r"[\\/](site|dist)-packages[\\/]scipy[\\/]").search

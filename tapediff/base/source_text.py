@@ -8,6 +8,7 @@ import copy
 import functools
 import linecache
 import operator
+import sys
 import warnings
 from collections.abc import Callable
 from types import CodeType
@@ -59,10 +60,18 @@ class _File(NamedTuple):
 
 
 def _file(filename: str) -> _File:
-    text = "".join(linecache.getlines(filename))
+    text = "".join(linecache.getlines(_path_of(filename)))
     if not text:
         raise NoSource(f"{filename} cannot be read")
     return _parsed(filename, text)
+
+
+def _path_of(filename: str) -> str:
+    """A file's path; that of a module which is part of Python's executable is only an attribute."""
+    if not filename.startswith("<frozen "):
+        return filename
+    module = sys.modules.get(filename.removeprefix("<frozen ").removesuffix(">"))
+    return getattr(module, "__file__", None) or filename
 
 
 @functools.lru_cache(maxsize=64)

@@ -59,6 +59,87 @@ def iter_(items: Object, /) -> Object:
         yield item
 
 
+def steps_(iterator: Object, /) -> Object:
+    while True:
+        try:
+            item = iterator.__next__()
+        except StopIteration:
+            return
+        yield item
+
+
+def by_position_(items: Object, /) -> Object:
+    position = 0
+    while True:
+        try:
+            item = items[position]
+        except (IndexError, StopIteration):
+            return
+        yield item
+        position += 1
+
+
+def next_(iterator: Object, /, *default: Object) -> Object:
+    if not default:
+        return iterator.__next__()
+    try:
+        return iterator.__next__()
+    except StopIteration:
+        return default[0]
+
+
+def zip_(*iterables: Object) -> Object:
+    return _zipped([iter(items) for items in iterables])
+
+
+def _zipped(iterators: Object) -> Object:
+    while True:
+        try:
+            row = tuple([next(iterator) for iterator in iterators])
+        except StopIteration:
+            return
+        yield row
+
+
+class count_:
+    def __init__(self, start: Object = 0, step: Object = 1) -> None:
+        self.next, self.step = start, step
+
+    def __iter__(self) -> Object:
+        return self
+
+    def __next__(self) -> Object:
+        item = self.next
+        self.next = item + self.step
+        return item
+
+
+class cycle_:
+    def __init__(self, items: Object, /) -> None:
+        self.items, self.position = items, 0
+
+    def __iter__(self) -> Object:
+        return self
+
+    def __next__(self) -> Object:
+        position = self.position
+        if position == len(self.items):
+            raise StopIteration
+        self.position = 0 if position + 1 == len(self.items) else position + 1
+        return self.items[position]
+
+
+class repeat_:
+    def __init__(self, item: Object) -> None:
+        self.item = item
+
+    def __iter__(self) -> Object:
+        return self
+
+    def __next__(self) -> Object:
+        return self.item
+
+
 def iter_of_calls_(function: Object, sentinel: Object, /) -> Object:
     while True:
         value = function()
@@ -263,6 +344,21 @@ def is_subset_(members: Object, others: Object, /) -> Object:
 def update_set_(holder: Object, items: Object, /) -> None:
     for member in items:
         holder.add(member)
+
+
+def join_(separator: Object, items: Object, /) -> Object:
+    text, has_one = "", False
+    for item in items:
+        text, has_one = text + separator + item if has_one else item, True
+    return text
+
+
+def repeated_(items: Object, count: Object, /) -> Object:
+    made = []
+    for _ in range(count):
+        for item in items:
+            made.append(item)
+    return made
 
 
 def extend_(holder: Object, items: Object, /) -> None:

@@ -14,7 +14,6 @@ from ..recording.arguments.size_arguments import SizeNeeded
 from ..recording.python_state.filled_arrays import Fills, may_be_filled
 from ..recording.recorder import RecordedAgain, unnoticed_errors
 from .anything import Object
-from .builtins.draws import check_draws
 from .builtins.natives import native
 from .calls.callables import call
 from .calls.packaged import with_forms
@@ -159,7 +158,8 @@ class Flowed:
                 check_ints(recorder)
             check_joined_arrays()
             check_lists()
-            check_draws()
+            for check in state.checks:
+                check()
             if recorder.refusal is not None or recorder.failure is not None:
                 raise Unjoinable("an error is caught that only a recording raises, or that no test tells of", "test the values before")
         except (Unjoinable, Restart, Exception) as error:

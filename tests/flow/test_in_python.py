@@ -97,6 +97,10 @@ TABLE = {
     in_python.list_: (list, each(LISTS)),
     in_python.dict_: (dict, each(PAIRS)),
     in_python.set_: (set, each(LISTS)),
+    in_python.steps_: (iter, each(map(iter, LISTS))),
+    in_python.by_position_: (iter, each(LISTS)),
+    in_python.next_: (next, [*each(map(iter, LISTS[1:])), *each(map(iter, LISTS), (7,))]),
+    in_python.zip_: (zip, [*each(LISTS), *each(LISTS, SORTED)]),
     in_python.fromkeys_: (dict.fromkeys, [*each(LISTS), *each(LISTS, (7,))]),
     in_python.update_: (dict.update, each(DICTS, PAIRS)),
     in_python.popitem_: (dict.popitem, each([{1: 2}, {3: 4, 1: 2}])),
@@ -109,6 +113,8 @@ TABLE = {
     in_python.difference_: (set.difference, each(SETS, SETS)),
     in_python.is_subset_: (set.issubset, each(SETS, SETS)),
     in_python.update_set_: (set.update, each(SETS, LISTS)),
+    in_python.repeated_: (operator.mul, each(LISTS, (-1, 0, 1, 3))),
+    in_python.join_: (str.join, each(("", ", "), ([], ["a"], ["a", "", "bc"]))),
     in_python.extend_: (list.extend, each(LISTS, SORTED)),
     in_python.hasattr_: (hasattr, each(LISTS, ("append", "lost"))),
     # A sorted list is a heap.
@@ -150,7 +156,7 @@ def outcome(run, args, named):
         result = listed(run(*args, **named))
     except (TypeError, ValueError, IndexError) as error:
         result = type(error), str(error) if isinstance(error, statistics.StatisticsError) else ""
-    return result, args
+    return result, listed(args)
 
 
 @pytest.mark.parametrize("program", TABLE, ids=lambda program: program.__name__)

@@ -127,6 +127,19 @@ def left_by_an_error(x):
     return total + sum(values)
 
 
+def monotone(x):
+    """The nearest increasing numbers, from blocks of equal ones."""
+    blocks, fit = [], []
+    for v in x:
+        blocks.append((v, 1))
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (v2, n2), (v1, n1) = blocks.pop(), blocks.pop()
+            blocks.append(((v1 * n1 + v2 * n2) / (n1 + n2), n1 + n2))
+    for v, n in blocks:
+        fit += [v] * n
+    return sum((a - b) ** 2 for a, b in zip(fit, x)) + fit[0]
+
+
 def powers(x):
     """Python's own: they may be too large, or complex, which is a path of its own."""
     y, n = abs(float(x[0])), 0
@@ -136,7 +149,7 @@ def powers(x):
     return y * x[1] + n
 
 
-PROGRAMS = [powers, served, split_up, breadth_first, operators_by_rank, collected, sold_by_age, nearest_first, left_by_an_error]
+PROGRAMS = [monotone, powers, served, split_up, breadth_first, operators_by_rank, collected, sold_by_age, nearest_first, left_by_an_error]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

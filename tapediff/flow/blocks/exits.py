@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.completions import BREAK, Completion, Conditional, Return, ends, replaced
+from ..containers.generators import Left, Raised
+from ..state.completions import Completion, Conditional, Jump, Return, ends, replaced
 from ..state.fork import exclude, fork, fork_value, keeps_values, where_ends
 from ..state.joins import is_equal
+from ..state.numbers.bounds import equals
 from ..state.places import Entry, Place, WithCells, put
 from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, is_data, without_unbound
 from .blocks import LoopEnds, is_normal, without_continue
@@ -19,8 +21,10 @@ class Exits:
     """A loop's exits."""
 
     def __init__(self, *, goes_on: bool = False) -> None:
-        self.namespace: dict[str, Object] = {"broken": False, "returned": False, "value": UNBOUND, "goes on": goes_on}
+        # The number of an error counts from 1.
+        self.namespace: dict[str, Object] = {"goes on": goes_on, "error": 0}
         self.errors: list[BaseException] = []
+        self.jumps: dict[str, Callable[[Object], Jump]] = {}
 
     def place(self, name: str) -> Place:
         return Entry(self.namespace, name)
@@ -41,53 +45,65 @@ class Exits:
                 if type(arg) in CHOICES:
                     CHOICES[type(arg)].each(arg, lambda one, k=k: fail(with_arguments(error, (*error.args[:k], one, *error.args[k + 1 :]))))
                     return
-            if any(map(is_data, error.args)):
-                raise Unjoinable("an error has a number that an iteration computes", "raise it with a text")
-            name = f"error {self._number_of(error)}"
-            self.namespace.setdefault(name, False)
-            put(self.place(name), True)
+            put(self.place("error"), self._number_of(error))
             put(self.place("goes on"), False)
 
         attempted(WithCells(run, body, goes_on), fail, lambda end: end, keeps_values=keeps_values())
         return truth(self.namespace["goes on"])
 
-    def _leave(self, end: Object, when: Object) -> None:
-        def note() -> None:
-            if end is BREAK:
-                put(self.place("broken"), True)
-            else:
-                put(self.place("returned"), True)
-                put(self.place("value"), end.value)
+    def _leave(self, end: Jump, when: Object) -> None:
+        name, make, value = self._parts(end)
+        self.jumps[name] = make
 
+        def note() -> None:
+            self.namespace.setdefault(name, False)
+            put(self.place(name), True)
+            if value is not UNBOUND:
+                put(self.place(_value_of(name)), value)
+
+        self.namespace.setdefault(_value_of(name), UNBOUND)
         fork(when, note, None)
+
+    def _parts(self, end: Jump) -> tuple[str, Callable[[Object], Jump], Object]:
+        """The name of an exit, its constructor, and its value."""
+        if isinstance(end, Left):
+            name, make, value = self._parts(end.end)
+            return f"{end.kind} {name}", lambda value: Left(make(value)), value
+        if isinstance(end, Return):
+            return end.kind, Return, end.value
+        name = f"{end.kind} {self._number_of(end.error)}" if isinstance(end, Raised) else end.kind
+        return name, lambda _: end, UNBOUND
 
     def _number_of(self, error: BaseException) -> int:
         """The number of an error; errors of one kind and text share it."""
-        for k, known in enumerate(self.errors):
+        if any(map(is_data, error.args)):
+            raise Unjoinable("an error has a number that an iteration computes", "raise it with a text")
+        for k, known in enumerate(self.errors, 1):
             if type(known) is type(error) and _are_same(known.args, error.args):
                 return k
         self.errors.append(error)
-        return len(self.errors) - 1
+        return len(self.errors)
 
     def leave_by(self, loop: LoopEnds) -> None:
         """Raise the errors, and add the exits to the loop's completions."""
         found = self.namespace
-        for number, error in enumerate(self.errors):
-            flag = truth(found.get(f"error {number}", False))
-            if flag is not False:
-                exclude(flag, lambda error=error: error)
+        for number, error in enumerate(self.errors, 1):
+            exclude(truth(equals(found["error"], number)), lambda error=error: error)
         completion: Completion = None
-        broken, returned = truth(found["broken"]), truth(found["returned"])
-        if broken is not False:
-            completion = BREAK if broken is True else Conditional(broken, BREAK, None)
-        if returned is not False:
-            # Never read where nothing was returned.
-            value = without_unbound(found["value"]) if type(found["value"]) is Choice else found["value"]
-            completion = Return(value) if returned is True else Conditional(returned, Return(value), completion)
+        for name, make in self.jumps.items():
+            flag, value = truth(found.get(name, False)), found[_value_of(name)]
+            if flag is not False:
+                # The value is not read where the loop did not leave this way.
+                jump = make(without_unbound(value) if type(value) is Choice else value)
+                completion = jump if flag is True else Conditional(flag, jump, completion)
         if completion is not None:
             loop.found.append(completion)
             normal = where_ends(completion, is_normal)
             loop.alive = False if normal is False else both(loop.alive, normal)
+
+
+def _value_of(name: str) -> str:
+    return f"value of {name}"
 
 
 def _are_same(args: tuple[Object, ...], others: tuple[Object, ...]) -> bool:

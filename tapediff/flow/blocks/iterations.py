@@ -552,7 +552,9 @@ class Loop:
             self.added[key] = place, [form_of(entry) for entry in value[len(old) :]]
         else:
             form = form_at(place, old)
-            one = self.changed[key] = Changed(place, form if form.leaves(value) is not None else wider_at(place, form, value))
+            # A value that passes on that of another place is known when that has been read.
+            is_wide = form.leaves(value) is not None or unread_in(value) is not None
+            one = self.changed[key] = Changed(place, form if is_wide else wider_at(place, form, value))
             self._check_objects(one)
 
     def _enter(self, tape: Tape, first: Object) -> bool:

@@ -21,8 +21,17 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..containers.compressed import Conditional
 from ..containers.cursors import Cursor, exhaust
-from ..containers.generators import Emit, Generator, emitted, is_emitting
-from ..containers.items import REPEATABLE, Owned, iterated, owned, refuse_iterators
+from ..containers.generators import Emit, Generator, is_emitting
+from ..containers.items import (
+    REPEATABLE,
+    Owned,
+    is_iterable_of_users,
+    iterated,
+    iterator_of,
+    owned,
+    refuse_iterators,
+    steps,
+)
 from ..containers.ranges import Counting
 from ..report import Reason
 from ..state.completions import Completion, Return, folded, replaced
@@ -31,6 +40,7 @@ from ..state.numbers.bounds import bounds_of, ends, note_bounds
 from ..state.places import Entry, WithCells, put
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, facts_of, is_data, lifted, state
 from .blocks import BREAK, Block, LoopEnds, after_loop, for_each_option, if_
+from .emission import emitted
 from .exits import Exits
 from .iterations import Loop, TooLarge
 from .sources import Source, left_in, source_of
@@ -59,6 +69,8 @@ def for_(*args: Object) -> Completion:
         return _count(items, body, otherwise)
     if kind is Cursor:
         return _go_on(items, body, otherwise)
+    if is_iterable_of_users(kind):
+        return for_(steps(iterator_of(items)), body, otherwise)
     if kind not in REPEATABLE:
         is_shared = kind is not Owned and is_held_elsewhere((items,), 2)
         if is_emitting(items, is_shared):
@@ -66,14 +78,14 @@ def for_(*args: Object) -> Completion:
             return loop.end(otherwise)
         is_stepped = refuse_iterators(items, is_shared)
     found = iterated(items)
-    steps = iter(found)
+    rest = iter(found)
     if is_stepped or type(found) in (GeneratorType, Generator):
-        steps = _stepped(steps, loop)
+        rest = _stepped(rest, loop)
     length = _Length()
-    for item in steps:
+    for item in rest:
         if not loop.run(_iteration(item, body)):
             return after_loop(loop.found)
-        if length.is_to_be_looked_at() and length.is_long(count := left_in(steps), body) and _over(steps, count, loop, body, is_shared):
+        if length.is_to_be_looked_at() and length.is_long(count := left_in(rest), body) and _over(rest, count, loop, body, is_shared):
             break
     return loop.end(otherwise)
 

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from types import BuiltinMethodType, FunctionType, ModuleType
 
 from ...base.source_location import is_library_file
-from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
 from ..containers import sets
 from ..containers.entries import is_conditional
 from ..containers.generators import Generator
-from ..containers.items import iterated, spread
+from ..containers.items import collected, iterated, spread
 from ..containers.lengths import by_length
 from ..containers.sequences import (
     CONSTANTS as CONSTANTS,
@@ -70,10 +69,7 @@ def gathered(items: Object) -> Object:
         return items
     if isinstance(items, Lazy):
         return items.entries()
-    if type(items) is not Generator or not is_lazy(items):
-        return list(iterated(items))
-    items.is_owned = True
-    return call(in_python.list_, items)
+    return collected(items) if is_lazy(items) else list(iterated(items))
 
 
 def in_any_order(items: Object) -> Object:

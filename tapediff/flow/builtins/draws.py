@@ -71,7 +71,7 @@ class Stream:
 
     def check(self) -> None:
         """Give up if other code has drawn from the generator."""
-        if self._numbers.get(_key_of(_state_of(self.owner))) != self.present:
+        if state.streams.get(id(self.owner)) is self and self._numbers.get(_key_of(_state_of(self.owner))) != self.present:
             raise TooDeep("code that is not translated draws from a generator of random numbers", _TRANSLATED, user_site())
 
     def leave(self) -> None:
@@ -135,6 +135,7 @@ def drawn(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Obje
         return NATIVE
     if id(owner) not in state.streams:
         state.streams[id(owner)] = Stream(owner)
+        state.checks.append(state.streams[id(owner)].check)
     stream = state.streams[id(owner)]
     stream.check()
     possible = sorted(stream.possible)
@@ -209,12 +210,6 @@ def _is_joined(owner: Object) -> bool:
 
 # Of the classes themselves, without the user's subclasses.
 _MODULES = ("random", "numpy.random._generator", "numpy.random.mtrand")
-
-
-def check_draws() -> None:
-    """Record this point's path alone if other code has drawn from a generator whose state is data."""
-    for stream in state.streams.values():
-        stream.check()
 
 
 def _state_of(owner: Object) -> Object:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from ...recording.arrays.tracked import TrackedArray
 from .. import in_python
 from ..anything import Object
 from ..blocks.blocks import returned
@@ -16,13 +17,15 @@ from ..calls.callables import call, function
 from ..containers.compressed import Compressed, Zipped, is_of_data_length
 from ..containers.cursors import Cursor, following, has_cursor
 from ..containers.entries import is_conditional, parts, settled_contents
+from ..containers.items import is_iterable_of_users, iterator_of
 from ..containers.keys import has_conditional_keys
 from ..containers.sequences import zipped
 from ..containers.views import View
 from ..state.completions import Return, replaced
 from ..state.fork import exclude, where_ends
 from ..state.joins import maybe
-from ..state.values import Choice, Lazy, all_of
+from ..state.values import Choice, Lazy, Unjoinable, all_of, state
+from ..users_code import users_method
 from .arguments import INDEXED, NATIVE, SEQUENCES, gathered, is_callable_of_users, is_lazy, is_of_interest, is_special
 
 
@@ -56,6 +59,8 @@ def is_keyed(items: Object, _: Object = None) -> bool:
 def iter_(items: Object, /, *sentinel: Object) -> Object:
     if sentinel:
         return call(in_python.iter_of_calls_, items, *sentinel)
+    if is_iterable_of_users(type(items)):
+        return iterator_of(items)
     if is_conditional(items) or has_conditional_keys(items) or isinstance(items, View):
         return call(in_python.iter_, items)
     return Cursor(items) if has_cursor(items) else NATIVE
@@ -64,6 +69,8 @@ def iter_(items: Object, /, *sentinel: Object) -> Object:
 def next_(items: Object, /, *default: Object) -> Object:
     if type(items) is Cursor:
         return following(items, *default)
+    if users_method(type(items), "__next__") is not None:
+        return call(in_python.next_, items, *default)
     if not is_ownable(items):
         return NATIVE
     completion = for_(items, Return, None)
@@ -71,6 +78,35 @@ def next_(items: Object, /, *default: Object) -> Object:
         exclude(where_ends(completion, lambda end: end is None), StopIteration)
         return returned(completion)
     return returned(replaced(completion, lambda end: Return(*default) if end is None else end))
+
+
+def cycled_(items: Object, /) -> Object:
+    is_outside = isinstance(items, TrackedArray) and items._recorder is not state.recorder
+    if not isinstance(items, (*INDEXED, str)) or is_conditional(items) or is_outside:
+        return NATIVE
+    if not isinstance(items, (tuple, range, str)):
+        state.checks.append(_unchanged(items))
+    return call(in_python.cycle_, items)
+
+
+def _unchanged(items: Object) -> Callable[[], None]:
+    """Check that an iterable has not changed: `cycle` keeps the items that it has read."""
+    before = _contents(items)
+
+    def check() -> None:
+        now = _contents(items)
+        if len(now) != len(before) or any(a is not b and not (type(a) in (int, bytes) and a == b) for a, b in zip(now, before)):
+            raise Unjoinable("a list or array changes that itertools.cycle() has been given", "give it a copy")
+
+    return check
+
+
+def _contents(items: Object) -> Sequence[Object]:
+    """The objects that a sequence holds; of an array its version, or its bytes."""
+    if isinstance(items, TrackedArray):
+        items._refresh()
+        return (items._id,)
+    return (items.tobytes(),) if isinstance(items, np.ndarray) else tuple(items)
 
 
 def islice_(items: Object, /, *limits: Object) -> Object:
@@ -146,6 +182,8 @@ def enumerate_(items: Object, start: Object = 0) -> Object:
 
 
 def zip_(*items: Object, strict: Object = False) -> Object:
+    if not strict and any(is_iterable_of_users(type(i)) for i in items):
+        return call(in_python.zip_, *items)
     if (
         strict
         or not any(is_conditional(i) or isinstance(i, Lazy) for i in items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable
 
 from .. import in_python
@@ -19,6 +20,7 @@ from ..containers.entries import (
     put as put_entries,
     ranked,
     settled_contents,
+    settled_deeply,
     without_first,
 )
 from ..containers.generators import Generator
@@ -32,7 +34,19 @@ from ..operations.dunder import compared
 from ..state.fork import exclude
 from ..state.numbers.python_numbers import one_more, python_bool
 from ..state.places import note_contents
-from ..state.values import Lazy, Maybe, both, entries_of, has_maybes, is_data, is_nonempty, negated, state
+from ..state.values import (
+    Choice,
+    Lazy,
+    Maybe,
+    both,
+    entries_of,
+    has_maybes,
+    is_data,
+    is_nonempty,
+    negated,
+    parted,
+    state,
+)
 from ..users_code import users_method
 from .arguments import NATIVE, SEQUENCES, gathered, in_any_order, is_lazy, is_of_interest, is_special
 
@@ -54,15 +68,26 @@ def bool_(value: Object = False, /) -> Object:
 
 
 def collecting(kind: Object) -> Callable[..., Object]:
-    """A constructor; lists and tuples keep conditional entries."""
+    """A constructor; lists, tuples and deques keep conditional entries."""
 
     def run(items: Object = (), /) -> Object:
         if not is_special(items):
             return NATIVE
         entries = gathered(items)
-        return kind(entries if kind in (list, tuple) else settled_contents(entries))
+        return kind(entries if kind in (list, tuple, deque) else settled_contents(entries))
 
     return run
+
+
+def join_(separator: str, items: Object, /) -> Object:
+    if not (isinstance(items, SEQUENCES) or is_lazy(items)):
+        return NATIVE
+    entries = gathered(items)
+    texts = [text for _, text in map(parted, entries)]
+    are_texts = all(isinstance(option, str) for text in texts for option in (text.options if type(text) is Choice else (text,)))
+    if are_texts and (is_conditional(entries) or Choice in map(type, texts)):
+        return call(in_python.join_, separator, entries)
+    return separator.join(settled_deeply(entries))
 
 
 def set_(items: Object = (), /) -> Object:

@@ -80,7 +80,7 @@ _ITERATING = ("__iter__", "__reversed__")
 _STRUCTURAL = frozenset(("list", "tuple", "isinstance", "issubclass", "type", "id", "hasattr", "getattr",
                          "callable", "range", "copy", "repeat", "partial", "object", "deque", "dict", "len",
                          "get", "setdefault", "update", "pop", "values", "items", "keys", "stop_gradient", "super",
-                         "property", "staticmethod"))  # fmt: skip
+                         "property", "staticmethod", "_replace", "_asdict"))  # fmt: skip
 _CONTAINERS = (list, dict, set, deque, bytearray)
 _METHODS_OF_C = (BuiltinMethodType, MethodWrapperType)
 _OF_CLASSES = (MethodDescriptorType, WrapperDescriptorType)
@@ -118,7 +118,7 @@ def native(f: Object) -> Object:
     if kind in _METHODS_OF_C or kind is type or kind is FunctionType:
         owner = getattr(f, "__self__", None)
         # The owner may be of a subclass of the user's.
-        kinds = type(owner).__mro__ if isinstance(owner, (*_CONTAINERS, tuple)) else ()
+        kinds = type(owner).__mro__ if isinstance(owner, (*_CONTAINERS, tuple, str)) else ()
         own = next(((one, f.__name__) for one in kinds if (one, f.__name__) in METHODS), None)
         program = METHODS[own] if own is not None else PROGRAMS.get(f) if not kinds else None
         if program is not None:
@@ -153,6 +153,8 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
             if not is_held_elsewhere((args[1],), 1):
                 args = args[0], Empty(type(args[1]))
         if least <= len(args) <= most and all(name in names for name in named):
+            if owner is None and f is not iter and f is not zip:
+                args = taken_out(f, args)
             if state.has_choices:
                 choice = next((k for k, argument in enumerate(args) if type(argument) in CHOICES), None)
                 if choice is not None and f in _GENERATING and (result := run(*args, **named)) is not NATIVE:

@@ -15,7 +15,7 @@ from ..calls.callables import call
 from ..calls.truth import truth
 from ..containers.lengths import by_length
 from ..operations.dunder import BY_FUNCTION
-from ..operations.tests_of_values import formatted
+from ..operations.tests_of_values import formatted, is_error_of_choices
 from ..state.fork import exclude, refuse_errors_of_numpy
 from ..state.numbers.python_numbers import Kind, is_python, note_kind, note_python, one_if, type_if_known
 from ..state.values import Unjoinable, is_data, negated, state
@@ -30,8 +30,14 @@ def pow_(a: Object, b: Object) -> Object:
     return BY_FUNCTION[operator.pow](a, b) if is_data(a) or is_data(b) else NATIVE
 
 
+def str_(value: Object = "", /) -> Object:
+    return formatted(value, str) if is_error_of_choices(value) else NATIVE
+
+
 def repr_(value: Object) -> Object:
     """The text of a Python number; of other tracked values a description for debugging."""
+    if is_error_of_choices(value):
+        return formatted(value, repr)
     if not is_data(value) or value.type.shape or type_if_known(value) in (np.bool_, np.int64, np.float64):
         return NATIVE
     return formatted(value, repr)

@@ -30,6 +30,7 @@ from ..containers.views import View
 from ..operations.dunder import BY_FUNCTION, PLAIN, negative
 from ..operations.objects import attribute, delete_attribute, set_attribute
 from ..operations.tests_of_values import is_instance, type_of
+from ..state.values import state
 from . import lazy, lists_and_dicts, numbers, reductions, sorting
 from .arguments import SEQUENCES, where
 
@@ -79,7 +80,7 @@ _BY_NAME: tuple[tuple[Object, str, Object, Callable[..., Object]], ...] = (
     (builtins, "sum any all max min", reductions, _as_it_is),
     (builtins, "len range bool set dict reversed", lists_and_dicts, _as_it_is),
     (builtins, "iter next zip enumerate", lazy, _as_it_is),
-    (builtins, "divmod pow int float round repr", numbers, _as_it_is),
+    (builtins, "divmod pow int float round repr str", numbers, _as_it_is),
     (builtins, "sorted", sorting, _as_it_is),
     (builtins, "map filter", in_python, functools.partial(where, lazy.are_sources)),
     (math, "prod fsum", reductions, _as_it_is),
@@ -101,9 +102,13 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     functools._lru_cache_wrapper: where(lambda *_: True, in_python.cached_),  # pyright: ignore[reportAttributeAccessIssue]
     builtins.list: lists_and_dicts.collecting(list),
     builtins.tuple: lists_and_dicts.collecting(tuple),
+    deque: lists_and_dicts.collecting(deque),
     builtins.frozenset: lists_and_dicts.collecting(frozenset),
     dict.fromkeys: where(lazy.is_keyed, in_python.fromkeys_),
     collections._count_elements: lists_and_dicts.counted_,  # pyright: ignore[reportAttributeAccessIssue]  # used by Counter
+    itertools.count: where(lambda *_, **__: state.is_recording, in_python.count_),
+    itertools.cycle: lazy.cycled_,
+    itertools.repeat: where(lambda *args, **named: len(args) == 1 and not named, in_python.repeat_),
     itertools.chain.from_iterable: where(lazy.holds_owned, in_python.chain_of_),
     math.trunc: numbers.int_,
     **{kind: numbers.numpys(kind) for kind in (np.float64, np.bool_)},
@@ -167,7 +172,7 @@ METHODS: dict[tuple[type, str], Program] = {
     (kind, name): _program(run, 1)
     for kinds, programs in (
         ((dict, collections.OrderedDict), _DICTS), ((dict, list, deque), _WRITTEN), ((dict, set, *SEQUENCES), _SIZED),
-        ((set,), _SETS), (SEQUENCES, _SEQUENCES), ((list,), _LISTS), ((deque,), _DEQUES),
+        ((str,), {"join": lists_and_dicts.join_}), ((set,), _SETS), (SEQUENCES, _SEQUENCES), ((list,), _LISTS), ((deque,), _DEQUES),
     )
     for kind in kinds for name, run in programs.items()
 }  # fmt: skip

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import builtins
+import functools
+import heapq
 import itertools
 import math
 import operator
+from collections import deque
 from collections.abc import Callable
 
 from ..anything import Object
 from ..calls.callables import call
-from ..containers.items import iterated
+from ..containers.items import is_iterable_of_users, iterated
 from ..users_code import users_method
 
 _BUILTINS = (
@@ -19,11 +22,14 @@ _BUILTINS = (
 # Methods that a builtin tries where that of its name is missing.
 _OTHERS: dict[Object, tuple[str, ...]] = {float: ("__index__",), int: ("__index__",), str: ("__repr__",)}
 _METHODS = {id(f): (f"__{f.__name__}__", *_OTHERS.get(f, ())) for f in _BUILTINS}
-# Exhaust their arguments.
-_CONSUMING = {id(getattr(builtins, name)) for name in "sum list tuple set frozenset sorted min max any all".split()} | {
-    id(math.fsum),
-    id(math.prod),
+# Exhaust an argument, at this position.
+_CONSUMING = {
+    **{id(getattr(builtins, name)): 0 for name in "sum list tuple set frozenset sorted any all".split()},
+    **{id(f): 0 for f in (math.fsum, math.prod, deque)},
+    **{id(f): 1 for f in (functools.reduce, heapq.nlargest, heapq.nsmallest)},
 }
+# Exhaust their only argument.
+_COMPARING = (id(min), id(max))
 # Iterate over their arguments lazily.
 _LAZY = {id(iter), *(id(f) for f in (enumerate, zip, map, filter, *vars(itertools).values()) if isinstance(f, type))}
 # Methods that C functions may call on arguments.
@@ -45,12 +51,13 @@ def method_for(f: Object, args: tuple[Object, ...]) -> Callable[[], Object] | No
 
 
 def taken_out(f: Object, args: tuple[Object, ...]) -> tuple[Object, ...]:
-    """A builtin's arguments, with each iterable of the user's replaced by its items or iterator."""
+    """A builtin's arguments, with each iterable of the user's replaced by its iterator."""
     if id(f) in _LAZY or id(getattr(f, "__self__", None)) in _LAZY:
-        return tuple(iterated(value) if users_method(type(value), "__iter__") is not None else value for value in args)
-    if id(f) not in _CONSUMING or len(args) != 1 or users_method(type(args[0]), "__iter__") is None:
+        return tuple(iterated(value) if is_iterable_of_users(type(value)) else value for value in args)
+    place = 0 if id(f) in _COMPARING and len(args) == 1 else _CONSUMING.get(id(f), len(args))
+    if place >= len(args) or not is_iterable_of_users(type(args[place])):
         return args
-    return (list(iterated(args[0])),)
+    return (*args[:place], iterated(args[place]), *args[place + 1 :])
 
 
 def may_ask(args: tuple[Object, ...]) -> bool:

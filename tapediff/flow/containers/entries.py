@@ -143,9 +143,15 @@ def unpacked(holder: Object, count: int | None) -> Object:
     if count is None:
         return settled_contents(holder)
     total = length(holder)
-    exclude(truth(total < count), lambda: ValueError(f"not enough values to unpack (expected {count})"))
+    exclude_too_few(total, count, str(count))
     exclude(truth(total > count), lambda: ValueError(f"too many values to unpack (expected {count})"))
     return [item(holder, k) for k in range(count)]
+
+
+def exclude_too_few(total: Object, count: int, expected: str) -> None:
+    """Raise Python's error for fewer than `count` values."""
+    for n in range(count):
+        exclude(truth(total == n), lambda n=n: ValueError(f"not enough values to unpack (expected {expected}, got {n})"))
 
 
 def settled_contents(holder: Object) -> Object:

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from types import GeneratorType
 
 from ..anything import Object
-from ..state.completions import CONTINUE, Completion, Jump, ends, replaced
-from ..state.fork import exclude, guarded, is_of_program, refuse, where_ends
-from ..state.places import cells_of, note_cells
+from ..state.completions import Completion, Jump
+from ..state.fork import guarded, refuse
 from ..state.values import Restart, Unjoinable, state
 
 Emit = Callable[[Object], Completion]
@@ -138,44 +137,6 @@ def is_emitting(items: Object, is_held: bool) -> bool:
         and items.is_fresh
         and (items.is_owned or not is_held or (state.lends_generators and not items.cleans_up))
     )
-
-
-def emitted(generator: Generator, body: Emit) -> Completion:
-    """The completion of a loop over a generator, without its `else`; a `break` remains a completion."""
-    assert generator.emitting is not None
-    generator.use_up()
-    generator.is_lent = True
-    cells, attempts = cells_of(body), len(state.attempts)
-
-    def emit(value: Object) -> Completion:
-        if state.journals:
-            note_cells(cells)
-        if len(state.attempts) == attempts:
-            try:
-                completion = body(value)
-            except StopIteration as error:
-                # Raised by the consumer, not the generator.
-                return Left(Raised(error))
-        else:
-            # The `try` around the `yield` does not catch the consumer's errors.
-            try:
-                with guarded():
-                    completion = body(value)
-            except BaseException as error:
-                if not is_of_program(error):
-                    raise
-                return Left(Raised(error))
-        return replaced(completion, lambda end: None if end is None or end is CONTINUE else Left(end))
-
-    try:
-        completion = replaced(generator.emitting(emit), lambda end: end.end if type(end) is Left else None)
-    except StopIteration as error:
-        raise RuntimeError("generator raised StopIteration") from error
-    for error in [end.error for end in ends(completion) if type(end) is Raised]:
-        exclude(where_ends(completion, lambda end, error=error: type(end) is Raised and end.error is error), lambda error=error: error)
-    completion = replaced(completion, lambda end: None if type(end) is Raised else end)
-    generator.is_lent = completion is not None
-    return completion
 
 
 def emit(consumer: Emit, value: Object) -> Completion:

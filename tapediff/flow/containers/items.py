@@ -6,7 +6,6 @@ import gc
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 import numpy as np
 
@@ -142,11 +141,14 @@ def iterated(items: Object) -> Iterable[Object]:
         return iterated(CHOICES[kind].settled(items))
     if isinstance(items, Lazy):
         return items.steps()
-    if method is not None:
-        return iterator_of(call(method, items))
-    if getattr(kind, "__iter__", None) is None and (method := users_method(kind, "__getitem__")) is not None:
-        return _by_position(items, method)
-    return items
+    return steps(iterator_of(items)) if is_iterable_of_users(kind) else items
+
+
+def is_iterable_of_users(kind: type) -> bool:
+    """True for classes whose iterators the user's code makes."""
+    if users_method(kind, "__iter__") is not None:
+        return True
+    return getattr(kind, "__iter__", None) is None and users_method(kind, "__getitem__") is not None
 
 
 def spread(items: Object) -> Object:
@@ -163,34 +165,25 @@ def spread(items: Object) -> Object:
     return found
 
 
-def iterator_of(made: Object) -> Iterator[Object]:
-    """The iterator returned by an `__iter__`."""
-    step = users_method(type(made), "__next__")
-    if step is None:
-        if not hasattr(type(made), "__next__"):
-            raise TypeError(f"iter() returned non-iterator of type '{type(made).__name__}'")
-        return made
-    return _steps(made, step)
+def iterator_of(items: Object) -> Object:
+    """iter(items), made by the user's code."""
+    method = users_method(type(items), "__iter__")
+    if method is None:
+        return call(in_python.by_position_, items)
+    made = call(method, items)
+    if not hasattr(type(made), "__next__"):
+        raise TypeError(f"iter() returned non-iterator of type '{type(made).__name__}'")
+    return made
 
 
-def _steps(iterator: Object, step: Object) -> Iterator[Object]:
-    while True:
-        try:
-            value = call(step, iterator)
-        except StopIteration:
-            return
-        yield value
-
-
-def _by_position(items: Object, method: Object) -> Iterator[Object]:
-    position = 0
-    while True:
-        try:
-            value = call(method, items, position)
-        except (IndexError, StopIteration):
-            return
-        yield value
-        position += 1
+def steps(iterator: Object) -> Object:
+    """An iterator; of the user's class as a generator, which a loop can run with its own block."""
+    if users_method(type(iterator), "__next__") is None:
+        return iterator
+    made = call(in_python.steps_, iterator)
+    if type(made) is Generator:
+        made.is_owned = True
+    return made
 
 
 class Owned:
@@ -247,14 +240,22 @@ def entries_of_choice(choice: Object) -> list[Object]:
 
     def fill(value: Object) -> None:
         note_contents(made)
-        made.extend(value if is_conditional(value) else iterated(value))
+        found = value if is_conditional(value) else iterated(value)
+        is_owned = type(found) is Generator and (found.is_owned or found is not value)
+        made.extend(collected(found) if is_owned else found)
 
     CHOICES[type(choice)].each(choice, fill)
     return made
 
 
-def unpacked(value: Object, around: int | tuple[int, int] | None) -> Object:
-    """The values for `around` targets, or those before and after a starred one; None: all."""
+def unpacked(*args: Object) -> Object:
+    """The values for `around` targets, or those before and after a starred one; None: all.
+
+    Args:
+        args: the iterable and `around`, in a tuple, so that references to the iterable can be counted.
+    """
+    value, around = args
+    is_owned = type(value) is Generator and (value.is_owned or not is_held_elsewhere((value,), 2))
     if type(value) in CHOICES:
         value = entries_of_choice(value)
     kind = type(value)
@@ -267,11 +268,22 @@ def unpacked(value: Object, around: int | tuple[int, int] | None) -> Object:
         return value
     if has_maybes(value):
         return entries.unpacked(iterated(value), count)
-    if kind in _ITERABLE or all(users_method(kind, name) is None for name in ("__iter__", "__getitem__", "__next__")):
+    if not is_owned and not is_iterable_of_users(kind):
         return value
-    found = iterated(value)
-    # Python requests one more than it needs.
-    return list(found if count is None else islice(found, count + 1))
+    found = value if is_owned else iterated(value)
+    if count is not None:
+        if type(found) is Generator:
+            found.is_owned = True
+        # Python requests one more than it needs.
+        found = call(in_python.islice_, found, 0, count + 1, 1)
+    return unpacked(collected(found), around)
+
+
+def collected(iterator: Object) -> Object:
+    """The items of an iterator that nothing else advances as a list; conditional ones of a generator."""
+    if type(iterator) is Generator:
+        iterator.is_owned = True
+    return call(in_python.list_, iterator)
 
 
 def append(result: list[Object], value: Object) -> None:

@@ -18,6 +18,7 @@ from ..state.numbers.python_numbers import one_more
 from ..state.tables.columns import LEAST_GATHERED, appended, by_position, table_of
 from ..state.values import Maybe, both, entries_of, is_data, note_packed, packed_count, parted, parts, state
 from .entries import (
+    exclude_too_few,
     first_hit,
     inside,
     is_conditional,
@@ -224,5 +225,5 @@ def split(holder: Object, before: int, after: int) -> list[Object]:
 
 def unpacked_around(holder: Object, before: int, after: int) -> list[Object]:
     """The entries for targets around a starred one."""
-    exclude(truth(length(holder) < before + after), lambda: ValueError(f"not enough values to unpack (expected at least {before + after})"))
+    exclude_too_few(length(holder), before + after, f"at least {before + after}")
     return split(holder, before, after)

@@ -15,7 +15,9 @@ from ...base.current_recording import current_recorder
 from ...ir.instruction import INT64, Computes
 from ...recording.arrays.compressed import DTYPES, is_mask
 from ...recording.arrays.tracked import TrackedArray
+from .. import in_python
 from ..anything import Object
+from ..calls.callables import call
 from ..state.fork import by_guards, decide, exclude, select
 from ..state.joins import one_of
 from ..state.numbers.bounds import (
@@ -206,10 +208,14 @@ def _sliced(holder: Object, key: slice) -> Object:
 def repeated(holder: Object, count: Object) -> Object:
     """holder * count for a data-dependent int."""
     high = ends(bounds_of(count))[1]
-    if not isinstance(holder, _CUT) or len(holder) * high > _MOST_REPEATED:
+    is_cut = isinstance(holder, _CUT)
+    if not is_cut or len(holder) * high > _MOST_REPEATED:
         choice = as_choice(count)
+        if choice is count and is_cut:
+            made = call(in_python.repeated_, holder, count)
+            return made if isinstance(holder, list) else tuple(made)
         if choice is count:
-            reason = decide("a sequence is repeated a data-dependent number of times", "use a loop")
+            reason = decide("a text is repeated a data-dependent number of times", "use a loop")
             choice = by_guards(current_recorder(), lambda: int(count), reason)
         return lifted(lambda n: holder * n, choice)
     made = noted([(both(condition, below(k, count)), value) for k in range(int(high)) for condition, _, value in ranked(holder)])

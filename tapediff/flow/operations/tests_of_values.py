@@ -9,6 +9,7 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..blocks.blocks import if_, returned
+from ..blocks.exceptions import with_arguments
 from ..blocks.loops import for_
 from ..calls.callables import call
 from ..calls.truth import concrete as concrete, truth
@@ -158,6 +159,8 @@ _OTHERS: dict[str, Callable[[Object, Object], Object]] = {"is_": is_, "is_not": 
 
 def formatted(value: Object, form: Callable[[Object], str]) -> Object:
     """A value formatted for a text; a choice of texts if it has few possible values."""
+    if is_error_of_choices(value):
+        return mapped(lambda *args: form(with_arguments(value, args)), *value.args)
     choice = as_choice(value)
     is_number = is_data(value) and not value.type.shape
     if is_number and value.type.dtype.kind in "ib" and type_if_known(value) not in (int, bool, np.bool_):
@@ -168,6 +171,11 @@ def formatted(value: Object, form: Callable[[Object], str]) -> Object:
     if is_number and is_python(value) is not False:
         str(value)  # refused only here; elsewhere repr() of tracked values serves debugging
     return form(shown(choice))
+
+
+def is_error_of_choices(value: Object) -> bool:
+    """True for errors with an argument that data choose."""
+    return isinstance(value, BaseException) and any(type(arg) in CHOICES for arg in value.args)
 
 
 def text(*parts: Object) -> Object:

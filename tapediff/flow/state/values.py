@@ -281,6 +281,7 @@ class State(threading.local):
         young: ids of objects that the latest iteration of a loop created.
         earlier: objects of the collector's youngest generation from before the current iteration.
         streams: by id, the numbered states of generators of random numbers.
+        checks: called when the function has returned; they raise if something that was relied upon has changed.
         room: maximum length of a growing list in a rolled loop.
         ended: conditions that end a rolled loop: a full list, a large int, or an unjoinable iteration.
     """
@@ -327,6 +328,7 @@ class State(threading.local):
         self.counts: dict[tuple[int, int], list[tuple[list[int], Object]]] = {}
         self.packings: dict[tuple[int, ...], tuple[Object, list[Object]]] = {}
         self.streams: dict[int, Object] = {}
+        self.checks: list[Callable[[], None]] = []
         self.room = FIRST_ROOM
         self.young = Young()
         self.earlier: list[Object] = []

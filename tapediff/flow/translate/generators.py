@@ -66,13 +66,13 @@ class _Emitting:
             made: list[ast.stmt] = [Emit(operator_call("emit", emit, value.value or ast.Constant(None)))]
             result: ast.expr = ast.Constant(None)
         else:
+            delegate = operator_call("Delegate", value.value)
+            if isinstance(statement, ast.Expr):
+                return [Emit(operator_call("delegate", delegate, emit))]
             self._count += 1
             name = f"_from_{self._count}_"
             source = ast.Name(name, ast.Load())
-            made = [
-                ast.Assign([ast.Name(name, ast.Store())], operator_call("Delegate", value.value)),
-                Emit(operator_call("delegate", source, emit)),
-            ]
+            made = [ast.Assign([ast.Name(name, ast.Store())], delegate), Emit(operator_call("delegate", source, emit))]
             result = operator_call("attribute", source, ast.Constant("value"))
         if isinstance(statement, ast.Expr):
             return made

@@ -286,8 +286,8 @@ class _Function:
             return [ast.Expr(values.visit(statement.value))]
         if isinstance(statement, ast.Assign):
             value = values.visit(statement.value)
-            if len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
-                return [ast.Assign(statement.targets, value)]
+            if len(statement.targets) == 1:
+                return self.assign(statement.targets[0], value, values)
             return self._kept(statement.targets, value, values)
         if isinstance(statement, ast.AnnAssign):
             if statement.value is None:
