@@ -1,11 +1,11 @@
-# make demo | test | test-all | test-pythons | fuzz-flow | mutants | lint | docs | package | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
+# make demo | test | test-all | test-pythons | fuzz-flow | mutants | lint | docs | package | wheels | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?= -q -n auto
 
-.PHONY: demo test test-all test-pythons fuzz-flow mutants lint docs package bench bench-check compile-bench clean
+.PHONY: demo test test-all test-pythons fuzz-flow mutants lint docs package wheels bench bench-check compile-bench clean
 
-demo: $(VENV)/.installed-demo
+demo: $(VENV)/.installed-notebook
 	$(BIN)/python examples/eight_schools.py
 
 # A fixed choice (tests/conftest.py), the same for the same tree: 5 minutes on two cores.
@@ -42,6 +42,10 @@ docs: $(VENV)/.installed-test $(VENV)/.installed-docs
 package: $(VENV)/.installed-test $(VENV)/.installed-package
 	TAPEDIFF_PACKAGE=1 $(BIN)/python -m pytest -q tests/test_package.py
 	$(BIN)/python -m build --outdir dist
+
+# The one wheel, for every Python, tried on 3.11 to 3.15: a minute, and more where these have to be installed first.
+wheels: package
+	.ci/pythons --wheel dist/tapediff-*.whl
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.run --json benchmarks/results.json

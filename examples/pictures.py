@@ -1,7 +1,7 @@
 """Pictures, written to figures/: a tape beside its kernel, the tapes of a branching function as a tree, and the fits of a bouncing ball and
 of a random walk of rates.
 
-Needs matplotlib: `pip install tapediff[examples]`. `examples/eight_schools.py` draws the densities of a posterior.
+Needs matplotlib: `pip install 'tapediff[notebook]'`. `examples/eight_schools.py` draws the densities of a posterior.
 """
 
 import linecache
@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 import tapediff as td
-from tapediff.stats import norm, poisson
+from tapediff.stats import halfcauchy, norm, poisson
 
 FIGURES = Path("figures")
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#777777"  # Okabe and Ito (2008), told apart by the colour-blind
@@ -167,10 +167,23 @@ def walk_fit(path):
     figure.savefig(path)
 
 
+def schools_graph(path):
+    """The model of the eight schools, as td.Posterior draws it."""
+
+    def log_density(mu, tau, z, y, sigma):
+        prior = norm.logpdf(z).sum() + norm.logpdf(mu, 0, 5) + halfcauchy.logpdf(tau, 0, 5)
+        return prior + norm.logpdf(y, mu + tau * z, sigma).sum()
+
+    data = {"y": [28.0, 8, -3, 7, -1, 1, 18, 12], "sigma": [15.0, 10, 16, 11, 9, 11, 10, 18]}
+    schools = {"coords": {"school": list("ABCDEFGH")}, "dims": {"y": ["school"], "sigma": ["school"]}}
+    post = td.Posterior(log_density, mu=td.real(), tau=td.positive(), z=td.real(dims="school"), data=data, **schools)
+    path.write_text(post.graph().svg + "\n")
+
+
 def main():
     plt.rcParams["svg.fonttype"] = "none"  # text stays text
     FIGURES.mkdir(exist_ok=True)
-    for draw in tape_and_kernel, tapes_as_tree, ball_fit, walk_fit:
+    for draw in tape_and_kernel, tapes_as_tree, ball_fit, walk_fit, schools_graph:
         path = FIGURES / f"{draw.__name__}.svg"
         draw(path)
         plt.close("all")

@@ -1,7 +1,7 @@
 """Ten posteriors of posteriordb as td.Posterior: plain NumPy densities of named parameters, sampled, and compared with reference values.
 
 The densities keep every constant, so that they are Stan's to rounding; tests compare them, and their gradients, with Stan's own.
-`python examples/ten_posteriors.py [name ...]` samples them with nutpie (`pip install tapediff[sampler]`).
+`python examples/ten_posteriors.py [name ...]` samples them with nutpie (`pip install 'tapediff[sampling]'`).
 """
 
 import json

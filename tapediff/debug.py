@@ -24,7 +24,7 @@ from .recording.creation import asarray as tracked_array
 __all__ = ["breakpoint", "callback", "print"]
 
 
-def print(template: str, *args: Tree, **named: Tree) -> None:
+def print(template: str, /, *args: Tree, **named: Tree) -> None:
     """Print values at every replay: td.debug.print("x = {}, {norm:.3f}", x, norm=n).
 
     Args:
@@ -45,7 +45,7 @@ def breakpoint(**values: Tree) -> None:
     callback(_stop, **values)
 
 
-def callback(f: UserFunction, *args: Tree, **named: Tree) -> None:
+def callback(f: UserFunction, /, *args: Tree, **named: Tree) -> None:
     """Call f(*args, **named) with values at every replay, for its side effects; its result is ignored.
 
     Args:

@@ -20,7 +20,7 @@ from .compiler.loop_ir.dependencies import read_by, written_by
 from .compiler.loop_ir.program import Access, Invoke, Item, Program, RoutineCall, Step
 from .compiler.loop_kernel import body_of
 from .compiler.schedule.cost_model import LOAD, STORE, cost_of
-from .errors import ArgumentMismatch, TapediffError
+from .errors import ArgumentMismatch, TapediffError, hides_frames
 from .ir.arguments import chosen_arguments
 from .ir.inputs import as_inputs
 from .ir.instruction import Operand, Target, Tree
@@ -127,6 +127,7 @@ class Profile:
         return (*times, f"{line.seconds / (self.measured or 1.0):.0%}", *sizes, before + at)
 
 
+@hides_frames
 def profile(target: Target, /, *args: Tree, argnums: int | Sequence[int] = 0, budget: float = 0.3, **named: Tree) -> Profile:
     """Time and memory of a gradient by lines of the function, forward and reverse apart.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
+from .errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped, hides_frames
 from .ir.containers import entries
 from .ir.inputs import as_inputs, by_names
 from .ir.instruction import CONSTANT, GUARD, INPUT, Instruction, Operand, Target, Tree
@@ -108,6 +108,7 @@ class ErrorEstimate:
         return "\n".join([*rows, *(f"  {c.error:.1e}     {c.in_float32:.1e}  input {c.at}" for c in self.inputs)])
 
 
+@hides_frames
 def error_estimate(target: Target, x: Tree, /, *args: Tree, **named: Tree) -> ErrorEstimate:
     """Bound the rounding error of a function's value to first order, and say which lines it comes from.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .errors import ArgumentMismatch
+from .errors import ArgumentMismatch, hides_frames
 from .functions.primitive import Primitive
 from .ir.arguments import unwrap
 from .ir.containers import flatten_argument, has_buffers, outputs_among
@@ -26,6 +26,7 @@ from .targets.operators.products import jvp, vjp
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 
 
+@hides_frames
 def check_gradient(
     target: UserFunction, f: UserFunction, x: Operand, *args: Tree, rtol: float = 1e-6, atol: float = 1e-8
 ) -> None:
@@ -61,6 +62,7 @@ def check_gradient(
 MODES = ("jvp", "vjp", "hvp")
 
 
+@hides_frames
 def check_derivatives(
     target: UserFunction, *args: Tree, modes: Sequence[str] = MODES, order: int = 2, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0,
     has_aux: bool = False,
@@ -164,6 +166,7 @@ class _Check:
             raise AssertionError(f"{name}\n{found}\ndiffers from finite differences\n{differences[2]}\nby up to {np.max(worst):.3g}")
 
 
+@hides_frames
 def check_rule(rule: Primitive, *args: Operand, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0) -> None:
     """Compare the derivative rule of a primitive with finite differences of its forward function, replayed and compiled.
 

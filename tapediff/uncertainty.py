@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import special
-from .errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch, Undetermined
+from .errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch, Undetermined, hides_frames
 from .ir.arguments import unwrap
 from .ir.containers import entries
 from .ir.instruction import Target, Tree, UserFunction
@@ -100,6 +100,7 @@ class Covariance:
         return Band(value, error, value - wide, value + wide)
 
 
+@hides_frames
 def covariance(f: Target, x: Tree, /, *args: Tree, scale: float | None = None, **named: Tree) -> Covariance:
     """The covariance of parameters that a fit has found: how far they would scatter if the data were taken again.
 
@@ -166,6 +167,7 @@ class Propagated(NamedTuple):
     standard_errors: Tree
 
 
+@hides_frames
 def propagate(
     f: Target, mean: Tree, cov: np.ndarray | SparseArray | Covariance, /, *args: Tree, order: int = 1, **named: Tree
 ) -> Propagated:  # fmt: skip
@@ -271,6 +273,7 @@ class Sensitivities:
         return "\n".join(rows if len(ranked) <= SHOWN else [*rows, f"and {len(ranked) - SHOWN} others"])
 
 
+@hides_frames
 def sensitivities(f: Target, x: Tree, /, *args: Tree, **named: Tree) -> Sensitivities:
     """The derivative of a number by each of its arguments, with names, and relative to their sizes.
 

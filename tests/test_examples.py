@@ -61,12 +61,12 @@ def test_eight_schools_agrees_with_the_reference(tmp_path):
 
 
 def test_pictures_are_drawn(tmp_path):
-    """Four, in a folder of their own; the tree has the five tapes, each behind the guards that lead to it."""
+    """Five, in a folder of their own; the tree has the five tapes, each behind the guards that lead to it."""
     pytest.importorskip("matplotlib")
     printed = run("pictures.py", tmp_path)
     pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
-    assert pictures == ["ball_fit.svg", "tape_and_kernel.svg", "tapes_as_tree.svg", "walk_fit.svg"]
-    assert all((tmp_path / "figures" / name).stat().st_size > 5_000 for name in pictures)
+    assert pictures == ["ball_fit.svg", "schools_graph.svg", "tape_and_kernel.svg", "tapes_as_tree.svg", "walk_fit.svg"]
+    assert all((tmp_path / "figures" / name).stat().st_size > 2_000 for name in pictures)
     assert printed.count("        tape ") + printed.count("      tape ") >= 5
     assert "if x[1] > 2.0:" in printed
     assert "for i0 in range(1000):" in (tmp_path / "figures" / "tape_and_kernel.svg").read_text()

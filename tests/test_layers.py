@@ -13,8 +13,8 @@ PACKAGE = Path(__file__).parent.parent / "tapediff"
 
 # Each imports only from itself and from those before it.
 LAYERS = [
-    "base", "errors", "ir", "ops", "passes", "numpy_api", "special", "recording", "random", "transforms", "compiler", "functions", "flow", "targets",
-    "adapters", "posterior",
+    "base", "errors", "ir", "ops", "passes", "numpy_api", "special", "recording", "random", "transforms", "compiler", "functions", "flow", "targets", "tree", "sparse",
+    "uncertainty", "marginals", "adapters", "posterior",
 ]  # fmt: skip
 
 

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,3 +78,19 @@ def test_wheel_and_sdist_work_in_an_environment_of_their_own(tmp_path):
     assert str(tmp_path / "clean") in run(
         python, "-c", "import tapediff; print(tapediff.__file__)", cwd=tmp_path, env=alone
     )
+
+
+def test_the_recipe_of_conda_is_that_of_the_wheel():
+    """The same version, Python and libraries; so are the extras that messages and pages tell users to install."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text()
+    wanted = [f"python {project['requires-python']}", *(re.sub("(?=>=)", " ", line) for line in project["dependencies"])]
+    assert re.findall(r"^    - (.*)$", recipe.partition("\n  run:\n")[2].partition("\ntests:")[0], re.MULTILINE) == wanted
+    assert f'version: "{project["version"]}"' in recipe
+    named = [
+        (path.name, extra)
+        for folder in ("tapediff", "docs", "examples") for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md")
+        for found in re.findall(r"tapediff\[([a-z,]+)\]", path.read_text()) for extra in found.split(",")
+    ]  # fmt: skip
+    assert len(named) > 20
+    assert [(name, extra) for name, extra in named if extra not in project["optional-dependencies"]] == []

@@ -1,6 +1,6 @@
 """Dask: sums over data that live on the workers of a cluster.
 
-`pip install tapediff[dask]` installs it. Source: the reference of dask.distributed on actors; tried with distributed 2026.8.
+`pip install 'tapediff[clusters]'` installs it. Source: the reference of dask.distributed on actors; tried with distributed 2026.8.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def sum_over(function: Target, shards: list[Shard], client: Foreign = None) -> S
     try:
         library = import_module("distributed")
     except ImportError as missing:
-        raise ImportError("this adapter needs dask.distributed; fix: pip install tapediff[dask]") from missing
+        raise ImportError("this adapter needs dask.distributed; fix: pip install 'tapediff[clusters]'") from missing
     return _Sum(function, shards, client or library.get_client())
 
 

@@ -1,6 +1,6 @@
 """iminuit: fits of named parameters by Minuit, with compiled gradients and Hessians.
 
-`pip install tapediff[iminuit]` installs it. Source: iminuit's reference of Minuit; tried with iminuit 2.33.
+`pip install 'tapediff[optimisation]'` installs it. Source: iminuit's reference of Minuit; tried with iminuit 2.33.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def minuit(
     try:
         library = import_module("iminuit")
     except ImportError as missing:
-        raise ImportError("this adapter needs iminuit; fix: pip install tapediff[iminuit]") from missing
+        raise ImportError("this adapter needs iminuit; fix: pip install 'tapediff[optimisation]'") from missing
     names = tuple(start)
 
     def of_vector(x: np.ndarray, given: Mapping[str, Tree]) -> Tree:

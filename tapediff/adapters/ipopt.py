@@ -1,6 +1,6 @@
 """Ipopt: nonlinear programs with exact sparse Jacobians and Hessians.
 
-`pip install tapediff[ipopt]` installs ipyopt, which includes Ipopt; tried with 0.12. cyipopt, which is built against an installed
+`pip install 'tapediff[optimisation]'` installs ipyopt, which includes Ipopt; tried with 0.12. cyipopt, which is built against an installed
 Ipopt, works too; tried with 1.7. Sources: Ipopt's TNLP interface, the references of ipyopt and cyipopt.
 """
 
@@ -130,7 +130,7 @@ class Program:
         for library, solved in (("ipyopt", self._by_ipyopt), ("cyipopt", self._by_cyipopt)):
             if find_spec(library) is not None:
                 return solved(import_module(library), point, given)
-        raise ImportError("solve needs ipyopt or cyipopt; fix: pip install tapediff[ipopt]")
+        raise ImportError("solve needs ipyopt or cyipopt; fix: pip install 'tapediff[optimisation]'")
 
     def _by_ipyopt(self, library: Foreign, start: Array, options: Mapping[str, str | float]) -> Solution:
         low, high, g_low, g_high = self.limits

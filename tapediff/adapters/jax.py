@@ -2,7 +2,7 @@
 
 XLA calls the C function of a target through its foreign function interface, without Python, also inside jit, vmap and scan.
 Source: the interface's header, xla/ffi/api/c_api.h, which JAX ships; tried with JAX 0.10, blackjax 1.7, numpyro 0.22 and optax
-0.2. `pip install tapediff[jax]` installs it. Versions of JAX with another interface, or none, call through Python.
+0.2. `pip install 'tapediff[jax]'` installs it. Versions of JAX with another interface, or none, call through Python.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _jax() -> Foreign:
     try:
         jax = import_module("jax")
     except ImportError as missing:
-        raise ImportError("this adapter needs JAX; fix: pip install tapediff[jax]") from missing
+        raise ImportError("this adapter needs JAX; fix: pip install 'tapediff[jax]'") from missing
     with contextlib.suppress(ImportError):  # before JAX 0.5
         import_module("jax.ffi")
     return jax

@@ -1,6 +1,6 @@
 """NLopt: functions and constraints in its form, which writes gradients into a given array.
 
-`pip install tapediff[nlopt]` installs it. Source: NLopt's reference for Python; tried with nlopt 2.11.
+`pip install 'tapediff[optimisation]'` installs it. Source: NLopt's reference for Python; tried with nlopt 2.11.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """nutpie, a No-U-Turn sampler in Rust: a model of C functions, so that no Python runs while it samples.
 
-`pip install tapediff[sampler]` installs it. Source: https://github.com/pymc-devs/nutpie; tried with 0.13 to 0.16.
+`pip install 'tapediff[sampling]'` installs it. Source: https://github.com/pymc-devs/nutpie; tried with 0.13 to 0.16.
 """
 
 from __future__ import annotations
@@ -12,15 +12,27 @@ from importlib import import_module
 from math import prod
 from time import sleep
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-
-from ..targets.native.c_function import CFunction
 
 Shape = tuple[int, ...]
 # An object of nutpie, pandas or numba, whose class exists only if they are installed; and the result of nutpie.sample.
 Foreign: TypeAlias = Any
+
+
+class Function(Protocol):
+    """A C function, as CFunction is; see there."""
+
+    @property
+    def sizes(self) -> tuple[int, int] | None: ...
+    @property
+    def address(self) -> int: ...
+    @property
+    def user_data(self) -> int: ...
+    def as_numba(self, *, status: bool = False) -> Foreign: ...
+    def take_error(self) -> BaseException | None: ...
+    def fault(self, code: int) -> BaseException: ...
 
 
 # Fields of nutpie's class that a model must fill to be called.
@@ -28,7 +40,7 @@ ESSENTIAL = {"compiled_logp_func", "compiled_expand_func", "initial_point_func",
 
 
 def model(
-    density: CFunction, *, expand: CFunction | None = None, shapes: Mapping[str, Shape] | None = None,
+    density: Function, *, expand: Function | None = None, shapes: Mapping[str, Shape] | None = None,
     coords: Mapping[str, Sequence[Foreign]] | None = None, dims: Mapping[str, Sequence[str]] | None = None,
     start: Callable[[int], np.ndarray] | None = None,
 ) -> Foreign:  # fmt: skip
@@ -161,7 +173,7 @@ def _library() -> Foreign:
         return import_module("nutpie")
     except ImportError as missing:
         raise ImportError(
-            "sampling needs nutpie; fix: pip install tapediff[sampler], or pip install nutpie"
+            "sampling needs nutpie; fix: pip install 'tapediff[sampling]', or pip install nutpie"
         ) from missing
 
 
@@ -212,9 +224,9 @@ class _Parts:
         stopped: the code of the first fault, if kept, and the number of Python calls after it.
     """
 
-    density: CFunction
+    density: Function
     at: _At
-    expand: CFunction | None
+    expand: Function | None
     shapes: dict[str, Shape]
     coords: dict[str, Foreign]
     dims: dict[str, tuple[str, ...]]

@@ -1,7 +1,7 @@
 """PyMC and PyTensor: compiled gradients as Ops, in models and in every program that PyTensor compiles.
 
 PyTensor compiles with numba, which calls the C function of a target by its address; so does nutpie.
-`pip install tapediff[pymc]` installs it. Source: PyTensor's guide on Ops in numba; tried with PyMC 5.28 and PyTensor 2.38.
+`pip install 'tapediff[pymc]'` installs it. Source: PyTensor's guide on Ops in numba; tried with PyMC 5.28 and PyTensor 2.38.
 """
 
 from __future__ import annotations
@@ -207,5 +207,5 @@ def _pytensor() -> Foreign:
         pytensor = import_module("pytensor")
         import_module("pytensor.tensor")
     except ImportError as missing:
-        raise ImportError("this adapter needs PyTensor; fix: pip install tapediff[pymc]") from missing
+        raise ImportError("this adapter needs PyTensor; fix: pip install 'tapediff[pymc]'") from missing
     return pytensor

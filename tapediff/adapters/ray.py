@@ -1,6 +1,6 @@
 """Ray: sums over data that live in the processes of a cluster.
 
-`pip install tapediff[ray]` installs it. Source: Ray's reference on actors and their fault tolerance; tried with ray 2.60.
+`pip install 'tapediff[clusters]'` installs it. Source: Ray's reference on actors and their fault tolerance; tried with ray 2.60.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def sum_over(function: Target, shards: list[Shard], **options: Foreign) -> Shard
     try:
         ray = import_module("ray")
     except ImportError as missing:
-        raise ImportError("this adapter needs ray; fix: pip install tapediff[ray]") from missing
+        raise ImportError("this adapter needs ray; fix: pip install 'tapediff[clusters]'") from missing
     return _Sum(function, shards, ray, options)
 
 

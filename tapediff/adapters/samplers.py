@@ -1,7 +1,7 @@
-"""Samplers that call Python: a log density in the forms of emcee, zeus, dynesty, mici, littlemcmc and similar.
+"""Samplers that call Python: a log density in the forms of emcee, dynesty, mici and similar.
 
-Sources of the forms: emcee.EnsembleSampler, zeus.EnsembleSampler, mici.systems.EuclideanMetricSystem, littlemcmc.sample,
-dynesty.NestedSampler; tried with emcee 3.1, zeus 2.5, mici 0.4, littlemcmc 0.2, dynesty 3.1 and optuna 5.0.
+Sources of the forms: emcee.EnsembleSampler, mici.systems.EuclideanMetricSystem, dynesty.NestedSampler; tried with emcee
+3.1, mici 0.4, dynesty 3.1 and optuna 5.0.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy import empty
 
-from ..errors import ArgumentMismatch, is_recoverable
+from ..errors import ArgumentMismatch, hide_frames, hides_frames, is_recoverable
 from ..ir.instruction import Tree
 from ..targets.compiled_tape import CompiledTape
 from ..targets.evaluate.fixed_calls import FixedCalls
@@ -63,20 +63,28 @@ class LogDensity:
             self._value, self._both, self._calls = tape, tape.value_and_gradient, FixedCalls(tape, self.args)
 
     def __call__(self, x: Array) -> float:
-        """The value, for emcee, zeus, dynesty, and every other sampler without gradients."""
-        value = self._calls.value(x)
-        if type(value) is not float:
-            value = self._value_by_python(value, x)
-        return value if isfinite(value) else -inf
+        """The value, for emcee, dynesty, and every other sampler without gradients."""
+        try:
+            value = self._calls.value(x)
+            if type(value) is not float:
+                value = self._value_by_python(value, x)
+            return value if isfinite(value) else -inf
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Value and gradient, a new array, for littlemcmc's `logp_dlogp_func`."""
+        """Value and gradient, a new array, for samplers that take a function of both."""
         calls = self._calls
         gradient = empty(calls.size)
-        value = calls.gradient(x, gradient)
-        if type(value) is not float:
-            value, gradient = self._gradient_by_python(value, x)
-        return (value, gradient) if isfinite(value) else (-inf, np.zeros(gradient.shape))
+        try:
+            value = calls.gradient(x, gradient)
+            if type(value) is not float:
+                value, gradient = self._gradient_by_python(value, x)
+            return (value, gradient) if isfinite(value) else (-inf, np.zeros(gradient.shape))
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
     def negative(self, x: Array) -> float:
         """Minus the value, for mici's `neg_log_dens`."""
@@ -93,6 +101,7 @@ class LogDensity:
         value, gradient = self.value_and_gradient(x)
         return np.negative(gradient, gradient), -value
 
+    @hides_frames
     def rows(self, x: Array) -> Array:
         """The values at the rows of a matrix, for ensembles (`vectorize=True`), in as many threads as pay off."""
         points = np.ascontiguousarray(x, dtype=np.float64)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy import ndarray
 
-from ..errors import ArgumentMismatch, is_recoverable
+from ..errors import ArgumentMismatch, hide_frames, hides_frames, is_recoverable
 from ..functions.captured.environment_check import EnvironmentCheck
 from ..ir.arguments import Constant
 from ..ir.instruction import FLOAT64, Target, Tree
@@ -114,18 +114,28 @@ class Objective:
         # As _as_point and `jac`, but inlined: three calls less are 0.3 of 1.5 µs.
         point, last = x if type(x) is ndarray and x.dtype is FLOAT64 else _as_point(x), self._last
         here = point.tobytes()
-        return last[1] if here == last[0] and _is_current(self.target, last[3]) else self._evaluated(point, here)[1]
+        try:
+            return last[1] if here == last[0] and _is_current(self.target, last[3]) else self._evaluated(point, here)[1]
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
     def jac(self, x: Array) -> Array:
         """The gradient, a new array."""
         point, last = x if type(x) is ndarray and x.dtype is FLOAT64 else _as_point(x), self._last
         here = point.tobytes()
-        return (last if here == last[0] and _is_current(self.target, last[3]) else self._evaluated(point, here))[2].copy()
+        try:
+            return (last if here == last[0] and _is_current(self.target, last[3]) else self._evaluated(point, here))[2].copy()
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
+    @hides_frames
     def value_and_jac(self, x: Array) -> tuple[float, Array]:
         """Value and gradient, for `minimize(f.value_and_jac, x0, jac=True)` and `fmin_l_bfgs_b`."""
         return self(x), self.jac(x)
 
+    @hides_frames
     def hess(self, x: Array) -> Array:
         """The Hessian: an array, or a scipy.sparse matrix."""
         try:
@@ -139,6 +149,7 @@ class Objective:
             return import_module("scipy.sparse").csr_matrix((n, n)) if self._sparse else np.zeros((n, n))
         return self._sign * found if np.all(np.isfinite(found)) or self(x) < inf else np.zeros_like(found)
 
+    @hides_frames
     def hessp(self, x: Array, p: Array) -> Array:
         """The Hessian times p."""
         try:
@@ -182,6 +193,7 @@ class Objective:
         self._calls = FixedCalls(self.target, self.args, owned=self._owned)
 
 
+@hides_frames
 class Residuals:
     """A vector of residuals for scipy.optimize.least_squares and root: `least_squares(r, x0, jac=r.jac)`.
 
@@ -235,6 +247,7 @@ def constraint(target: Target, lower: Foreign, upper: Foreign, *args: Tree, hess
     return import_module("scipy.optimize").NonlinearConstraint(residuals, lower, upper, jac=residuals.jac, **options)
 
 
+@hides_frames
 class CurveFit:
     """A model for scipy.optimize.curve_fit: `curve_fit(m, t, y, p0, jac=m.jac)`.
 
@@ -254,6 +267,7 @@ class CurveFit:
         return self._tape.jacobian(np.array(parameters, dtype=np.float64), _constant(t))
 
 
+@hides_frames
 class RightHandSide:
     """The right-hand side of an ordinary differential equation, for scipy.integrate: `solve_ivp(f, span, y0, method="BDF", jac=f.jac)`.
 

@@ -1,7 +1,7 @@
 """scikit-learn: estimators of models that are plain NumPy functions, fitted by compiled gradients.
 
-`pip install tapediff[sklearn]` installs it. Source: scikit-learn's guide on developing estimators; tried with 1.9, whose check_estimator
-they pass.
+`pip install 'tapediff[optimisation]'` installs it. Source: scikit-learn's guide on developing estimators; tried with 1.9, whose
+check_estimator they pass.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Estimator(_BaseEstimator):
         alpha: float = 1.0, method: str = "L-BFGS-B", max_iter: int = 1000, tol: float = 1e-8,
     ) -> None:  # fmt: skip
         if _base is None:
-            raise ImportError("this adapter needs scikit-learn; fix: pip install tapediff[sklearn]")
+            raise ImportError("this adapter needs scikit-learn; fix: pip install 'tapediff[optimisation]'")
         # Stored unchanged: scikit-learn copies estimators by these.
         self.model, self.start, self.loss, self.penalty, self.alpha = model, start, loss, penalty, alpha
         self.method, self.max_iter, self.tol = method, max_iter, tol

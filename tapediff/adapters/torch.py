@@ -1,6 +1,6 @@
 """PyTorch: compiled gradients as operations of its graphs, and its functions as operations on tapes; for CPU tensors.
 
-`pip install tapediff[torch]` installs it. Source: torch.autograd.Function in PyTorch's reference; tried with 2.13.
+`pip install 'tapediff[torch]'` installs it. Source: torch.autograd.Function in PyTorch's reference; tried with 2.13.
 """
 
 from __future__ import annotations
@@ -199,4 +199,4 @@ def _torch() -> Foreign:
     try:
         return import_module("torch")
     except ImportError as missing:
-        raise ImportError("this adapter needs PyTorch; fix: pip install tapediff[torch]") from missing
+        raise ImportError("this adapter needs PyTorch; fix: pip install 'tapediff[torch]'") from missing

@@ -1,6 +1,6 @@
 """walnutpie, a No-U-Turn sampler in C++ whose step sizes vary within an orbit: it calls compiled functions by their addresses.
 
-`pip install tapediff[walnutpie]` installs it. Source: walnutpie.walnuts_pyfunc in its reference; tried with walnutpie 0.0.3.
+`pip install walnutpie` installs it. Source: walnutpie.walnuts_pyfunc in its reference; tried with walnutpie 0.0.3.
 """
 
 from __future__ import annotations
@@ -102,4 +102,4 @@ def _library() -> Foreign:
     try:
         return import_module("walnutpie")
     except ImportError as missing:
-        raise ImportError("this adapter needs walnutpie; fix: pip install tapediff[walnutpie]") from missing
+        raise ImportError("this adapter needs walnutpie; fix: pip install walnutpie") from missing

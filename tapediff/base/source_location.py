@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
+import linecache
 import os
 import re
 import sys
@@ -253,3 +254,19 @@ def library_function() -> str | None:
             name = f"{module if owner is None else module.partition('._')[0]}.{function}"
         frame = frame.f_back
     return name or scipy_function()
+
+
+def expression_at(site: Site | PickledSite | None) -> str:
+    """The text of the expression at a location, on one line; the whole line if its columns are not known, "" without a source."""
+    if site is None:
+        return ""
+    filename, line, _ = site.place
+    spot = _positions(site.code)[site.lasti // 2] if isinstance(site, Site) else (line, line, None, None)
+    first, last, start, end = spot
+    rows = [linecache.getline(filename, row) for row in range(first or line, (last or line) + 1)]
+    if start is None or end is None or not all(rows):
+        return linecache.getline(filename, line).strip()
+    encoded = [row.encode() for row in rows]  # columns count bytes
+    encoded[-1] = encoded[-1][:end]
+    encoded[0] = encoded[0][start:]
+    return " ".join(b"".join(encoded).decode().split())

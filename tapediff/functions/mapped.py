@@ -25,7 +25,7 @@ from .loops import scan
 Axes = Tree
 
 
-def vmap(f: Callable[..., Tree], *args: Tree, in_axes: Axes = 0, out_axes: Axes = 0, **named: Tree) -> Tree:
+def vmap(f: Callable[..., Tree], /, *args: Tree, in_axes: Axes = 0, out_axes: Axes = 0, **named: Tree) -> Tree:
     """Call f for each row of its arguments, and stack the results; see td.vmap."""
     # Further arguments, which a GuardedTape may have got by name, have rows along their first axis.
     given_axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)

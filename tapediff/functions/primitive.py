@@ -13,7 +13,7 @@ from typing import overload
 import numpy as np
 
 from ..errors import ArgumentMismatch, InvalidRule
-from ..ir.instruction import Tree, UserFunction, is_tracked
+from ..ir.instruction import Operand, Tree, UserFunction, is_tracked
 from ..ir.pytree import flatten, unflatten
 from ..ops.control.calls import CALL
 from .callees.body import as_operand, items_of, type_of
@@ -28,12 +28,13 @@ class Primitive:
     is_asked_at_each_call = True
 
     def __init__(
-        self, forward: Callable[..., object], backward: Callable[..., object] | None, name: str | None, compiled: bool | None
-    ) -> None:
+        self, forward: Callable[..., object], backward: Callable[..., object] | None, name: str | None, compiled: bool | None,
+        second: Callable[..., list[Operand]] | None = None,
+    ) -> None:  # fmt: skip
         functools.update_wrapper(self, python_function(forward))
         self.forward, self._backward = forward, backward
         self.name = name or getattr(python_function(forward), "__name__", type(forward).__name__)
-        self.compiled = compiled
+        self.compiled, self.second = compiled, second
         self._callees: dict[Hashable, ForwardCallee] = {}
 
     def backward(self, rule: Callable[..., object]) -> Callable[..., object]:
@@ -91,7 +92,7 @@ class Primitive:
         place = place_of(self)
         if place is not None and found(*place) is self:
             return found, place
-        return Primitive, (Portable(self.forward), Portable(self._backward), self.name, self.compiled)
+        return Primitive, (Portable(self.forward), Portable(self._backward), self.name, self.compiled, Portable(self.second))
 
     def __repr__(self) -> str:
         return f"<Primitive {self.name}>"

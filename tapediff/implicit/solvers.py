@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..errors import TrackedValueLeaked
+from ..errors import TrackedValueLeaked, hides_frames
 from ..ir.arguments import options_by_name
 from ..ir.instruction import Operand, Tree, is_tracked
 from ..numpy_api.joining import as_value
@@ -18,6 +18,7 @@ MAX_STEPS = 100
 MAX_ITERATIONS = 10_000
 
 
+@hides_frames
 @options_by_name("td.implicit.root", "td.implicit.root(f, x0, args=({}))")
 def root(
     f: Callable[..., Operand], x0: Operand, args: Tree = (), *, method: str = "newton", tol: float | None = None,
@@ -56,6 +57,7 @@ def root(
     return equation.solution(solved(equation, solver, equation.residual_callee, equation.slope_callee))
 
 
+@hides_frames
 @options_by_name("td.implicit.fixed_point", "td.implicit.fixed_point(f, x0, args=({}))")
 def fixed_point(
     f: Callable[..., Operand], x0: Operand, args: Tree = (), *, method: str = "newton", tol: float | None = None,
@@ -80,6 +82,7 @@ def fixed_point(
     return equation.solution(solved(equation, solver, equation.residual_callee))
 
 
+@hides_frames
 @options_by_name("td.implicit.minimize", "td.implicit.minimize(f, x0, args=({}))")
 def minimize(
     f: Callable[..., Operand], x0: Operand, args: Tree = (), *, method: str = "newton", tol: float | None = None,

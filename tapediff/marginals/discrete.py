@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..base.source_location import user_site
-from ..errors import ArgumentMismatch, NonScalarOutput
+from ..errors import ArgumentMismatch, NonScalarOutput, hides_frames
 from ..ir.instruction import Operand, Tree
 from ..special import logsumexp
 
@@ -21,6 +21,7 @@ def discrete(count: int) -> range:
     return range(count)
 
 
+@hides_frames
 class Marginal:
     """A log density without its discrete arguments, and their posterior; see td.marginal."""
 

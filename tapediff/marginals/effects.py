@@ -21,6 +21,7 @@ class Effects:
     Attributes:
         names: of the arguments that are random.
         start: of the mode, one vector of all of them.
+        parameter: the name of the first argument that is not random.
     """
 
     def __init__(self, f: UserFunction, random: str | Sequence[str], start: Mapping[str, Tree]) -> None:
@@ -34,6 +35,7 @@ class Effects:
         if set(start) != set(self.names):
             raise ArgumentMismatch("each random effect needs a start, which gives its shape", got=f"start of {', '.join(start) or 'none'}",
                                    fix=f"start={{{', '.join(f'{name!r}: np.zeros(n)' for name in self.names)}}}")  # fmt: skip
+        self.parameter = next((name for name in known if name not in self.names), "theta")
         # In the order of the arguments.
         self.places = {known.index(name): name for name in sorted(self.names, key=known.index)}
         self._tree = tuple(start[name] for name in self.places.values())

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from ..errors import NotConverged, NotPositiveDefinite, UnstableBranch
+from ..errors import NotConverged, NotPositiveDefinite, UnstableBranch, hides_frames
 from ..functions.primitive import Primitive
 from ..ir.instruction import Operand, Tree, UserFunction, is_tracked
 from ..ir.pytree import TreeDef, flatten, unflatten
@@ -19,8 +19,10 @@ from ..targets.guarded_tape import GuardedTape
 from ..targets.operators.sparse import value_gradient_and_hessian_entries
 from ..targets.tapes.triplet_tapes import Entries
 from ..tree import leaves, map as tree_map, ravel
+from ..uncertainty import names_of
 from .effects import Effects, plain
 from .mode import Mode, Point, find_mode
+from .profile import Profiles, profiled
 from .report import Report, reported
 
 # The step of differences of the gradient, relative to a parameter (at least 1): a fourth root of the rounding error.
@@ -29,6 +31,7 @@ STEP = 1e-4
 MOST_PATTERNS = 8
 
 
+@hides_frames
 class Laplace:
     """The marginal log density of the parameters of a model; see td.laplace.
 
@@ -79,6 +82,11 @@ class Laplace:
         """The random effects with the largest joint density at theta: a dict by name, or one argument if `random` is a string."""
         return self._effects.by_name(self._found(theta, plain(data)).point.x.copy())
 
+    def sample(self, rng: np.random.Generator, theta: Tree, *data: Tree) -> Tree:
+        """A draw of the random effects from the normal distribution at their mode, in the structure of `mode`."""
+        found = self._found(theta, plain(data))
+        return self._effects.by_name(found.point.x + found.factor.sample(rng))
+
     def hessian(self, theta: Tree, *data: Tree) -> np.ndarray:
         """The Hessian of the log marginal, shape (p, p) for the p numbers of theta in the order of td.tree.ravel.
 
@@ -111,6 +119,33 @@ class Laplace:
         slope = np.concatenate([np.reshape(block, (len(mode.point.x), -1)) for block in score], axis=1)
         return reported(self.f, self._effects, mode, (theta, *others), self._value(mode), -curvature, slope)
 
+    def profile(self, theta: Tree, *data: Tree, names: Sequence[str] | None = None, level: float = 0.95) -> Profiles:
+        """Profile likelihoods and their confidence intervals, which need not be symmetric; infinite where the data set no bound.
+
+        Args:
+            theta: the maximum of the log marginal; data: as for the value.
+            names: of numbers of theta, as "theta[1]" or "theta['scale']", with the name of the argument; all unless given.
+            level: the probability that an interval covers the true value, in large samples.
+
+        Returns:
+            Profiles: found["theta[1]"].lower, .upper; .at and .values for a plot; print it for a table.
+
+        Raises:
+            Undetermined: theta is no maximum, or a higher value is found on the way.
+            ArgumentMismatch: no such name, or level is no probability.
+
+        Cost: the Hessian, and for each end three to six maximisations of the other parameters, each of five to twenty gradients.
+        Source: Venzon and Moolgavkar (1988), Applied Statistics 37(1).
+        """
+        vector, unravel = ravel(theta)
+
+        def objective(at: np.ndarray) -> tuple[float, np.ndarray]:
+            value, slope = self.value_and_gradient(unravel(at), *data)
+            return value, ravel(slope)[0]
+
+        known = [self._effects.parameter + name.removeprefix("x") for name in names_of(theta)]
+        return profiled(objective, vector, -self.hessian(theta, *data), known, names, level)
+
     def gradients_of_leaves(self, theta: Tree, others: Sequence[Tree], numbers: Sequence[int]) -> list[Operand | None]:
         """The gradient by these leaves of (theta, *others); None for those that are not floats."""
         sizes = [len(leaves(argument)) for argument in (theta, *others)]
@@ -122,9 +157,10 @@ class Laplace:
         found = self._gradients(self._found(theta, others), theta, others, tuple(argnums))
         by_leaf: list[Operand | None] = [None] * len(owner)
         for k, tree in zip(argnums, found):
-            for place, leaf in zip(np.flatnonzero(owner == k), leaves(tree)):
+            # A gradient has None for what is no float, which is no leaf.
+            for place, leaf in zip([p for p in np.flatnonzero(owner == k) if is_float[p]], leaves(tree), strict=True):
                 by_leaf[place] = leaf
-        return [by_leaf[k] if is_float[k] else None for k in numbers]
+        return [by_leaf[k] for k in numbers]
 
     # The mode
 
@@ -217,25 +253,54 @@ def _again(f: UserFunction, random: str | Sequence[str], start: Mapping[str, Tre
     return Laplace(f, random, start, max_steps)
 
 
-def _recorded(marginal: Laplace, given: list[Operand], treedef: TreeDef, tracked: list[int]) -> Operand:
-    """One instruction: the value, and by the rule the gradient in all tracked leaves of the arguments that are floats."""
+class _AtLeaves:
+    """The marginal as a function of the tracked leaves of its arguments, with its gradient and a derivative of that.
 
-    def arguments(values: Sequence[Operand]) -> tuple[Tree, list[Tree]]:
-        filled = list(given)
-        for k, value in zip(tracked, values):
+    Attributes:
+        given: the leaves; None where one is tracked.
+        tracked: their positions.
+    """
+
+    def __init__(self, marginal: Laplace, given: list[Operand | None], treedef: TreeDef, tracked: list[int]) -> None:
+        self.marginal, self.given, self.treedef, self.tracked = marginal, given, treedef, tracked
+
+    def _arguments(self, values: Sequence[Operand]) -> tuple[Tree, list[Tree]]:
+        filled = list(self.given)
+        for k, value in zip(self.tracked, values):
             filled[k] = value
-        theta, *others = unflatten(treedef, filled)
+        theta, *others = unflatten(self.treedef, filled)
         return theta, others
 
-    def forward(*values: Operand) -> tuple[float, tuple[Operand, ...]]:
-        theta, others = arguments(values)
-        return marginal(theta, *others), values
+    def _gradients(self, values: Sequence[Operand]) -> list[Operand | None]:
+        return self.marginal.gradients_of_leaves(*self._arguments(values), self.tracked)
 
-    def backward(values: Sequence[Operand], cotangent: float) -> tuple[Operand | None, ...]:
-        theta, others = arguments(values)
-        return tuple(None if g is None else cotangent * g for g in marginal.gradients_of_leaves(theta, others, tracked))
+    def forward(self, *values: Operand) -> tuple[float, tuple[Operand, ...]]:
+        theta, others = self._arguments(values)
+        return self.marginal(theta, *others), values
 
-    return Primitive(forward, backward, f"laplace of {getattr(marginal.f, '__name__', 'f')}", False)(*(given[k] for k in tracked))
+    def backward(self, values: Sequence[Operand], cotangent: float) -> tuple[Operand | None, ...]:
+        return tuple(None if g is None else cotangent * g for g in self._gradients(values))
+
+    def second(self, inputs: Sequence[Operand], v: Sequence[Operand]) -> list[Operand]:
+        """The derivative of `backward` along v: a central difference of the exact gradient, as in Laplace.hessian."""
+        *values, cotangent = inputs
+        directions = iter(v)
+        along = [next(directions) if np.result_type(value).kind == "f" else None for value in values]
+        sizes = [np.max(np.abs(d) / np.maximum(1.0, np.abs(x)), initial=0.0) for d, x in zip(along, values) if d is not None]
+        step = STEP / (max(sizes, default=0.0) or 1.0)
+        sides = [
+            self._gradients([x if d is None else x + signed * d for d, x in zip(along, values)]) for signed in (step, -step)
+        ]  # fmt: skip
+        ends = [(d, one, other) for d, one, other in zip(along, *sides) if d is not None]
+        slope = sum(0.5 * np.sum((one + other) * d) for d, one, other in ends)
+        return [*((one - other) * (0.5 * cotangent / step) for _, one, other in ends), slope]
+
+
+def _recorded(marginal: Laplace, given: list[Operand], treedef: TreeDef, tracked: list[int]) -> Operand:
+    """One instruction: the value, and by the rule the gradient in all tracked leaves of the arguments that are floats."""
+    at = _AtLeaves(marginal, [None if k in tracked else leaf for k, leaf in enumerate(given)], treedef, tracked)
+    name = f"laplace of {getattr(marginal.f, '__name__', 'f')}"
+    return Primitive(at.forward, at.backward, name, False, at.second)(*(given[k] for k in tracked))
 
 
 def laplace(f: UserFunction, random: str | Sequence[str] = "u", *, start: Mapping[str, Tree], max_steps: int = 200) -> Laplace:
@@ -250,7 +315,7 @@ def laplace(f: UserFunction, random: str | Sequence[str] = "u", *, start: Mappin
     Returns:
         Laplace m: m(theta, *data), m.value_and_gradient, m.gradient, m.hessian, m.mode and m.report. theta is the first argument of f
         that is not random, an array or a container. m is a function for all of tapediff: td.gradient(m, theta), a term of a
-        td.Posterior; these call it through Python, and have first derivatives.
+        td.Posterior; these call it through Python, and have first derivatives, and second ones by central differences of the gradient.
 
     Raises:
         ArgumentMismatch: random or start do not fit the arguments of f.

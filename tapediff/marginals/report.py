@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import special
+from ..errors import hides_frames
 from ..ir.instruction import Tree, UserFunction
 from ..targets.derivatives import jacobian
 from ..targets.operators.sparse import sparse_jacobian
@@ -20,6 +21,7 @@ ROWS = 64
 
 
 @dataclass(frozen=True, eq=False)
+@hides_frames
 class Report:
     """A fit with random effects; see the method report of td.laplace's result.
 

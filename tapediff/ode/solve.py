@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
+from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch, hides_frames
 from ..functions.loops import scan
 from ..functions.subtape import SubTape, subtape
 from ..ir.arguments import options_by_name
@@ -20,6 +20,7 @@ from .stepping import advanced, first_step
 MAX_STEPS = 100_000
 
 
+@hides_frames
 @options_by_name("td.ode.solve", "td.ode.solve(f, y0, t, args=({}))")
 @np.errstate(all="ignore")  # for steps that are rejected
 def solve(

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from ..base.wrapper import Wrapper
-from ..errors import PosteriorError
+from ..errors import PosteriorError, hide_frames, hides_frames
 from ..functions.captured.pickling import Portable
 from ..ir.arguments import Constant
 from ..ir.instruction import Tree, UserFunction
@@ -127,6 +127,7 @@ class NamedDensity:
         """The tapes of the log density of (u, td.Constant(data)): for `explain()`, `margins`, and all other operations on targets."""
         return self._tape
 
+    @hides_frames
     def set_data(self, values: Mapping[str, Tree] | None = None, /, **data: Tree) -> None:
         """Replace some or all data, by name or in a dict; compiles for new dtypes, axes or nesting, or many calls of new sizes.
 
@@ -146,6 +147,7 @@ class NamedDensity:
 
     # Transforms between the vector and the parameters
 
+    @hides_frames
     def constrain(self, u: Array) -> dict[str, Array]:
         """The parameters at unconstrained points, plain arrays.
 
@@ -158,6 +160,7 @@ class NamedDensity:
             raise PosteriorError(f"unconstrained points have {self.layout.size} numbers", got=f"shape {point.shape}", fix=fix)
         return self.layout.constrain_rows(point)
 
+    @hides_frames
     def unconstrain(self, values: Mapping[str, Tree] | None = None, /, **named: Tree) -> Array:
         """The unconstrained point of the parameters' values, given as a dict or by name.
 
@@ -170,53 +173,67 @@ class NamedDensity:
 
     def log_density(self, u: Array, *, jacobian: bool = True) -> float:
         """The log density at an unconstrained point; without the log-Jacobian, that of the constrained parameters."""
-        if jacobian and current_recorder() is None:
-            value = self.native_calls.value(u)
-            if type(value) is float:
-                return value
-            self.native_calls.raise_kept(value)
-        found = self._target(jacobian)(_as_point(u), self._constants)
-        if jacobian:
-            self.native_calls.learn("value", u)
-        return cast(float, found)
+        try:
+            if jacobian and current_recorder() is None:
+                value = self.native_calls.value(u)
+                if type(value) is float:
+                    return value
+                self.native_calls.raise_kept(value)
+            found = self._target(jacobian)(_as_point(u), self._constants)
+            if jacobian:
+                self.native_calls.learn("value", u)
+            return cast(float, found)
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
     def log_density_gradient(self, u: Array, *, jacobian: bool = True, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient; `out` receives the gradient."""
-        if jacobian and current_recorder() is None:
-            calls = self.native_calls
-            gradient = np.empty(calls.size) if out is None else out
-            value = calls.gradient(u, gradient)
-            if type(value) is float:
-                return value, gradient
-            calls.raise_kept(value)
-        found = self._target(jacobian).value_and_gradient(_as_point(u), self._constants, out=out)
-        if jacobian:
-            self.native_calls.learn("gradient", u)
-        return found
+        try:
+            if jacobian and current_recorder() is None:
+                calls = self.native_calls
+                gradient = np.empty(calls.size) if out is None else out
+                value = calls.gradient(u, gradient)
+                if type(value) is float:
+                    return value, gradient
+                calls.raise_kept(value)
+            found = self._target(jacobian).value_and_gradient(_as_point(u), self._constants, out=out)
+            if jacobian:
+                self.native_calls.learn("gradient", u)
+            return found
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
+    @hides_frames
     def log_density_hessian(self, u: Array, *, jacobian: bool = True) -> tuple[float, Array, Array]:
         """Value, gradient and Hessian."""
         hessian = self._target(jacobian).value_gradient_and_hessian
         return cast(tuple[float, Array, Array], hessian(_as_point(u), self._constants))
 
+    @hides_frames
     def log_density_hessian_vector_product(self, u: Array, v: Array, *, jacobian: bool = True) -> tuple[float, Array]:
         """Value, and Hessian times v."""
         value, _, product = self._target(jacobian).value_gradient_and_hvp(_as_point(u), _as_point(v), self._constants)
         return cast(float, value), cast(Array, product)
 
+    @hides_frames
     def plain_log_density(self, u: Array) -> float:
         """The log density by plain Python and NumPy, without a tape: the reference for all others."""
         return float(self._density(np.asarray(u, dtype=np.float64), self._data))
 
+    @hides_frames
     def example_point(self) -> Array:
         """A point with a finite log density, the same each time: the origin, or a random one. The origin if none is found."""
         found = points_with_a_value(self.plain_log_density, self.layout.size, np.random.default_rng(0))
         return next(found, np.zeros(self.layout.size))
 
+    @hides_frames
     def batch(self, u: Array) -> tuple[Array, Array]:
         """Values and gradients at every row of u, in as many threads as pay off; see GuardedTape.batch."""
         return cast(tuple[Array, Array], self._tape.batch(_as_point(u), self._constants))
 
+    @hides_frames
     def c_function(self) -> CFunction:
         """Value and gradient as a C function; see GuardedTape.c_function. A new one after `set_data`; each keeps its data."""
         if self._c_function is None:

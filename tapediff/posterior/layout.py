@@ -39,12 +39,16 @@ class Layout:
     blocks: tuple[Block, ...]
     size: int
 
-    def constrain(self, u: Array) -> tuple[dict[str, Array], Array | float]:
-        """The values at one unconstrained vector, and the log-Jacobian determinant; recorded if u is tracked."""
+    def constrain(self, u: Array, given: Mapping[str, Array] | None = None) -> tuple[dict[str, Array], Array | float]:
+        """The values at one unconstrained vector, and the log-Jacobian determinant; recorded if u is tracked.
+
+        Args:
+            given: values of other parameters, on which bounds may depend; returned as well.
+        """
         if np.shape(u) != (self.size,):
             fix = "post.unconstrain({...}) makes one of values"
             raise PosteriorError(f"an unconstrained point has shape {(self.size,)}", got=f"shape {np.shape(u)}", fix=fix)
-        values: dict[str, Array] = {}
+        values: dict[str, Array] = dict(given or {})
         total: Array | float = 0.0
         for block in self.blocks:
             part = (

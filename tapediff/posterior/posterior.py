@@ -5,22 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from ..errors import hides_frames
 from ..ir.instruction import Tree
-from .check import Report, check_posterior
 from .density import NamedDensity
 from .draws.diagnosis import Diagnosis, diagnose
 from .draws.generated import generate, log_likelihood, sample_prior
 from .draws.groups import Draws, as_draws, complete, load_draws, of_present_data, save_draws, to_arviz
 from .draws.loo import Loo, compare, loo
+from .draws.marginal import marginal_of
 from .draws.sampling import Executor, nutpie_model, sample, sample_by_tasks
 from .draws.sensitivity import Sensitivity, sensitivity
 from .draws.summary import Table, summarise
 from .estimates import Estimate, NormalApproximation, find_mode, laplace_approximation
+from .inspection.check import Report, check_posterior
+from .inspection.graph import ModelGraph, graph_of
 from .pathfinder import PathDraws, pathfinder
 from .stan_json import data_from_stan_json
 from .transforms import Array
 
 
+@hides_frames
 class Posterior(NamedDensity):
     """A log density of named, constrained parameters, over one unconstrained vector, with its derivatives compiled.
 
@@ -70,6 +74,28 @@ class Posterior(NamedDensity):
             self, find_mode(self, None if start is None else self.unconstrain(start), True, seed)
         )
 
+    def laplace_marginal(self, random: str | Sequence[str], *, max_steps: int = 200) -> Posterior:
+        """The posterior of the other parameters: random effects are integrated out by Laplace's approximation; see td.laplace.
+
+        Args:
+            random: names of the parameters that are random effects.
+            max_steps: of Newton's method for their mode.
+
+        Returns:
+            A td.Posterior. `generated` also draws the effects, given the others: `sample`, `generate` and `to_arviz` have all parameters
+            again. A `log_likelihood` that takes effects is dropped, and so is `prior`. `function.mode(values, data)` has the effects' mode.
+
+        Raises:
+            PosteriorError: names of no parameters, or of all; or the bounds of another parameter depend on an effect.
+            NotConverged, NotPositiveDefinite: at calls, as for td.laplace.
+
+        The approximation is that of the effects' unconstrained vector, whose log-Jacobian counts.
+
+        Cost: that of td.laplace; calls go through Python.
+        Source: Margossian et al. (2020), Hamiltonian Monte Carlo using an adjoint-differentiated Laplace approximation, NeurIPS 33.
+        """
+        return Posterior(**marginal_of(self, (random,) if isinstance(random, str) else tuple(random), max_steps))
+
     def pathfinder(self, draws: int = 1000, *, paths: int = 4, seed: int = 0) -> PathDraws:
         """Draws that approximate the posterior's, from normal distributions along paths to its modes: a first look, or starting points.
 
@@ -85,15 +111,33 @@ class Posterior(NamedDensity):
         """
         return pathfinder(self, draws, paths, seed)
 
-    def check(self, points: int = 5, *, seed: int = 0) -> Report:
-        """A table to print: is the log density finite at typical points, its gradient right, how near are the branches."""
-        return check_posterior(self, points, seed)
+    def check(self, points: int = 5, *, draws: Tree = None, seed: int = 0) -> Report:
+        """A table to print: is the log density finite at typical points, its gradient right, how near are the branches.
+
+        Args:
+            points: at which it looks.
+            draws: as for `summary`: branches are also looked for there, and the report tells how many steps between draws cross a jump.
+        """
+        return check_posterior(self, points, None if draws is None else as_draws(self, draws), seed)
+
+    def graph(self) -> ModelGraph:
+        """A picture of the model: which parameters and data each term of the log density reads, and by which lines of the function.
+
+        Returns:
+            ModelGraph: a notebook shows it; print it for a list; `svg` and `dot` are its text, for files and for Graphviz.
+
+        Raises:
+            PosteriorError: the function has no value at any point that was tried.
+
+        Cost: one recording.
+        """
+        return graph_of(self)
 
     # Draws
 
     def sample(
         self, draws: int = 1000, chains: int = 4, *, tune: int = 1000, seed: int | None = None, executor: Executor | None = None,
-        **options: Tree,
+        metric: str | None = None, random: str | Sequence[str] = (), **options: Tree,
     ) -> Tree:  # fmt: skip
         """Draws by nutpie's No-U-Turn sampler, which calls the compiled density and the transforms without Python.
 
@@ -102,6 +146,10 @@ class Posterior(NamedDensity):
             executor: runs each chain as a task: a dask.distributed.Client, a concurrent.futures.ProcessPoolExecutor, or another object
                 whose `submit(function, *args)` returns a future with `result()`. It gets the posterior, with functions by cloudpickle if
                 that is installed.
+            metric: None, for the diagonal that nutpie adapts; or "laplace": coordinates whitened by the sparse precision at the mode,
+                which nutpie's diagonal then corrects. For many effects that depend on each other, or on the data in different degrees.
+            random: with metric="laplace", the parameters that are random effects: the mode is then that of `laplace_marginal(random)`,
+                as hierarchical models need, whose joint density has no mode.
             options: of nutpie.sample, such as cores, progress_bar=False, target_accept.
 
         Returns:
@@ -110,9 +158,11 @@ class Posterior(NamedDensity):
             these belong to in `observed_data`.
 
         Raises:
-            ImportError: nutpie is not installed: pip install tapediff[sampler].
+            ImportError: nutpie is not installed: pip install 'tapediff[sampling]'.
+            PosteriorError: metric="laplace", and no mode was found, or it has no curvature in some direction.
             Exception: an error in the density itself stops the run. Points that it rejects are divergences.
         """
+        options = {"metric": metric, "random": random, **options}
         if executor is not None:
             return sample_by_tasks(self, draws, chains, tune, seed, options, executor)
         return sample(self, draws, chains, tune, seed, options)
@@ -165,7 +215,7 @@ class Posterior(NamedDensity):
             seed: for random quantities.
 
         Raises:
-            ImportError: ArviZ is not installed: pip install tapediff[demo].
+            ImportError: ArviZ is not installed: pip install 'tapediff[notebook]'.
         """
         return to_arviz(self, complete(self, draws, prior, seed).groups)
 

@@ -16,7 +16,7 @@ PATIENCE = 2.0
 
 
 def with_progress(items: Iterable[T], count: int, what: str) -> Iterator[T]:
-    """Yield the items; if they take longer than some seconds, show a bar in a terminal, if tqdm is installed (tapediff[demo])."""
+    """Yield the items; if they take longer than some seconds, show a bar in a terminal, if tqdm is installed (tapediff[notebook])."""
     start, bar = perf_counter(), None
     for k, item in enumerate(items):
         if bar is None and k and perf_counter() - start > PATIENCE:

@@ -27,7 +27,7 @@ LONG = 30_000
 
 
 def record(
-    f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, longest: int | None = None,
+    f: UserFunction, /, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, longest: int | None = None,
     merges: bool = True, **named: Tree,
 ) -> Tape:  # fmt: skip
     """See td.record, in targets/record_function.py, which also joins paths.
@@ -69,7 +69,7 @@ def record(
     return replace(tape, arguments=trees, names=tuple(argument_names(f, len(args))), named_only=len(keywords_of(args)))
 
 
-def plain_call(f: UserFunction, *args: Tree, has_aux: bool = False, **named: Tree) -> tuple[UserFunction, list[np.ndarray]]:
+def plain_call(f: UserFunction, /, *args: Tree, has_aux: bool = False, **named: Tree) -> tuple[UserFunction, list[np.ndarray]]:
     """A function of arrays only, and copies of the arrays in its arguments, in plain NumPy."""
     if named:
         args = positional(f, args, named)
@@ -79,7 +79,7 @@ def plain_call(f: UserFunction, *args: Tree, has_aux: bool = False, **named: Tre
     return (f if trees is None else FlatFunction(f, trees, has_aux)), arrays
 
 
-def plain_result(f: UserFunction, *args: Tree, has_aux: bool = False, **named: Tree) -> Tree:
+def plain_result(f: UserFunction, /, *args: Tree, has_aux: bool = False, **named: Tree) -> Tree:
     """The result of a function on copies of its arguments, in plain NumPy."""
     function, arrays = plain_call(f, *args, has_aux=has_aux, **named)
     return function(*arrays)

@@ -199,7 +199,7 @@ class Recorder(TapeBuilder):
             self.fills = max(self.fills, outer.fills)
             self.merges &= outer.merges
 
-    def run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
+    def run(self, body: Callable[Concatenate[Recorder, P], T], /, *args: P.args, **named: P.kwargs) -> T:
         """Call `body(recorder, *args)`, recording, and return its result. The recording always ends, also on an interrupt.
 
         If `body` writes a tracked value into an array that np.zeros made, call it again, with np.zeros and its relatives making tracked
@@ -225,7 +225,7 @@ class Recorder(TapeBuilder):
             known, imported = len(process.forwarded), namespace.imported()
             self._restart(fills)
 
-    def _run_with_fills(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
+    def _run_with_fills(self, body: Callable[Concatenate[Recorder, P], T], /, *args: P.args, **named: P.kwargs) -> T:
         first, refusal = self.fills, None
         if first:
             try:
@@ -271,7 +271,7 @@ class Recorder(TapeBuilder):
         self.__init__(self.name, concrete=self.concrete, prescribed=self.prescribed, along=self.along, fills=fills)
         self.merges, self.longest, self.is_again, self.is_of_sizes = kept
 
-    def _run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
+    def _run(self, body: Callable[Concatenate[Recorder, P], T], /, *args: P.args, **named: P.kwargs) -> T:
         """Call `body`, recording.
 
         An interrupt or a RecursionError may come before any line, also of those that restore the state. So stack space is checked

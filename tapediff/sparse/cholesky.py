@@ -137,10 +137,19 @@ class Cholesky:
         if not hasattr(rng, "standard_normal") or not (size is None or (isinstance(size, (int, np.integer)) and size >= 0)):
             raise ArgumentMismatch("draws take a generator and their number", got=f"{type(rng).__name__}, size={size!r}",
                                    fix="F.sample(np.random.default_rng(1), 5)")  # fmt: skip
-        x = rng.standard_normal((1 if size is None else size, len(self._d))) / np.sqrt(self._d)
-        self._backward(x)
-        drawn = np.take(x, self.analysis.places, axis=1)
+        drawn = self.root(rng.standard_normal((1 if size is None else size, len(self._d))))
         return drawn[0] if size is None else drawn
+
+    def root(self, z: np.ndarray) -> np.ndarray:
+        """Multiply a root R of the inverse of A, which is R R^T, by rows z, shape (k, n)."""
+        x = z / np.sqrt(self._d)
+        self._backward(x)
+        return np.take(x, self.analysis.places, axis=1)
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The arrays of R, for compiled callers: starts and rows of L by columns, its values, the scale of z, and the order."""
+        integers = [np.ascontiguousarray(a, np.int64) for a in (self.analysis.l_starts, self.analysis.l_rows, self.order)]
+        return integers[0], integers[1], self._values, 1.0 / np.sqrt(self._d), integers[2]
 
     # Right-hand sides are rows, in the order of elimination.
 

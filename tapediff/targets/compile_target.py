@@ -42,16 +42,16 @@ def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree])
 
 @overload
 def compile(
-    target: Tape, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
+    target: Tape, /, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
     memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,
 ) -> CompiledTape: ...  # fmt: skip
 @overload
 def compile(
-    target: Callable[..., Result], *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
+    target: Callable[..., Result], /, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
     memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,
 ) -> CompiledTape[Result]: ...  # fmt: skip
 def compile(
-    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
+    target: Tape | UserFunction, /, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
     memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,
 ) -> CompiledTape:  # fmt: skip
     """Turn a tape into native code: forward and backward in one kernel.

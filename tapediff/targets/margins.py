@@ -29,6 +29,7 @@ class Margin:
         outcome: of the comparison there: a bool; for int the integer; for kinks True if left is the greater.
         tie: the two sides are equal.
         index: the position of the closest elements; () for scalars.
+        count: of the elements for which the comparison holds; for int the sum of the integers.
         moves: True if the comparison depends on a differentiable argument; False if it depends on data and constants alone.
     """
 
@@ -41,6 +42,7 @@ class Margin:
     outcome: bool | int | float
     tie: bool
     index: tuple[int, ...] = ()
+    count: float = 0
     moves: bool = True
 
     def __str__(self) -> str:
@@ -223,7 +225,8 @@ def _closest(at: str, kind: str, name: str, left: Operand, right: Operand, outco
     a, b = left[index].item(), right[index].item()
     tie = a == b
     came_to = single_outcome("int", outcome[index]) if name == "int" else outcome[index].item()
-    return [Margin(at, kind, name, float(a), float(b), 0.0 if tie else float(a) - float(b), came_to, tie, index)]
+    margin = 0.0 if tie else float(a) - float(b)
+    return [Margin(at, kind, name, float(a), float(b), margin, came_to, tie, index, np.sum(outcome, dtype=float).item())]
 
 
 @np.errstate(all="ignore")

@@ -15,7 +15,7 @@ from .evaluate.joined import joined
 
 
 def record(
-    f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, merge: bool | None = None, **named: Tree,
+    f: UserFunction, /, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, merge: bool | None = None, **named: Tree,
 ) -> Tape:  # fmt: skip
     """Run a function once on tracked arrays and return the tape of its operations.
 

@@ -211,7 +211,7 @@ def test_it_is_a_function_for_the_rest_of_tapediff(mixed):
 
 
 def test_a_posterior_of_the_parameters_takes_it():
-    """With its gradient; second derivatives are refused, not wrong."""
+    """With its gradient, and a Hessian."""
     marginal = td.laplace(one_effect, start={"u": 0.0})
     density = lambda m, s: marginal(np.stack([m, s]), COUNTS) + norm.logpdf(m, 0.0, 1.0)
     post = td.Posterior(density, m=td.real(), s=td.real())
@@ -219,8 +219,8 @@ def test_a_posterior_of_the_parameters_takes_it():
     expected = marginal.value_and_gradient(np.array([0.2, -0.5]), COUNTS)
     assert value == pytest.approx(expected[0] + norm.logpdf(0.2, 0.0, 1.0), rel=1e-12)
     np.testing.assert_allclose(gradient, expected[1] - np.array([0.2, 0.0]), rtol=1e-10)
-    with pytest.raises(td.UnsupportedFunction, match="second derivative through the rule of laplace of one_effect"):
-        td.hessian(lambda t: marginal(t, COUNTS), np.array([0.2, -0.5]))
+    _, _, hessian = post.log_density_hessian(np.array([0.2, -0.5]))
+    np.testing.assert_allclose(hessian, marginal.hessian(np.array([0.2, -0.5]), COUNTS) - np.diag([1.0, 0.0]), rtol=1e-6, atol=1e-6)
 
 
 def test_threads_share_it():
@@ -323,3 +323,83 @@ def test_a_density_that_returns_an_array_is_refused_by_its_name():
         td.laplace(squares, start={"u": np.zeros(2)})(1.0)
     with pytest.raises(td.DtypeMismatch, match="pass floats"):
         td.laplace(lambda t, u: -np.sum(u**2) * t, start={"u": np.zeros(2, int)})
+
+
+def test_second_derivatives_go_through_it(mixed):
+    """By central differences of the exact gradient; of parameters, of data, and of a function around it."""
+
+    def around(marginal):
+        return lambda b, s, y: np.sin(0.1 * marginal({"b": np.exp(b), "s": s}, y)) * s[0]
+
+    b, s, y = THETA["b"], THETA["s"], Y
+    for k, at in enumerate((b, s)):
+        found = td.hessian(around(mixed), b, s, td.Constant(y), argnums=k)
+        expected = td.hessian(around(crossed_marginal), b, s, td.Constant(y), argnums=k)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+        v = np.linspace(1.0, 2.0, len(at))
+        product = td.hvp(around(mixed), b, v, s, td.Constant(y), argnums=k)
+        np.testing.assert_allclose(product, expected @ v, rtol=1e-6, atol=1e-6)
+    v = RNG.normal(size=N)
+    found = td.hvp(lambda y: mixed(THETA, y), y, v)
+    np.testing.assert_allclose(found, td.hvp(lambda y: crossed_marginal(THETA, y), y, v), rtol=1e-6, atol=1e-8)
+    np.testing.assert_array_equal(td.hvp(lambda y: mixed(THETA, y), y, np.zeros(N)), np.zeros(N))
+    tape = td.GuardedTape(lambda s: mixed({"b": b, "s": s}, y))
+    np.testing.assert_allclose(tape.hessian(s), td.hessian(lambda s: crossed_marginal({"b": b, "s": s}, y), s), rtol=1e-6, atol=1e-6)
+
+
+def test_third_derivatives_say_so(mixed):
+    with pytest.raises(td.UnsupportedFunction) as caught:
+        td.gradient(lambda s: np.sum(td.hessian(lambda s: mixed({"b": THETA["b"], "s": s}, Y), s)), THETA["s"])
+    assert "a third derivative through laplace of crossed, which has two" in str(caught.value)
+
+
+def test_draws_of_effects_have_the_structure_of_the_mode(mixed):
+    """Standardised by the dense precision, they are standard normal: 5000 draws, 4 standard errors."""
+    rng = np.random.default_rng(2)
+    draws = [mixed.sample(rng, THETA, Y) for _ in range(5000)]
+    mode = mixed.mode(THETA, Y)
+    assert td.tree.map(np.shape, draws[0]) == td.tree.map(np.shape, mode)
+    vector, unravel = td.tree.ravel((mode["u"], mode["v"]))
+
+    def joint(x):
+        u, v = unravel(x)
+        return crossed(THETA, u, v, Y)
+
+    root = np.linalg.cholesky(-td.hessian(joint, vector))
+    standard = np.array([root.T @ (td.tree.ravel((d["u"], d["v"]))[0] - vector) for d in draws])
+    assert np.all(np.abs(standard.mean(axis=0)) < 4.0 / np.sqrt(5000))
+    np.testing.assert_allclose(standard.T @ standard / 5000, np.eye(len(vector)), atol=4.0 * np.sqrt(2.0 / 5000))
+
+
+def test_containers_of_integers_and_floats_have_the_gradients_of_their_floats():
+    """Integers before and after the floats, in parameters' and data's dicts; first and second derivatives by each."""
+
+    def effects(theta, u, data):
+        mean = (theta["b"] * data["x"] + u)[data["at"]]
+        return norm.logpdf(u, 0.0, theta["scale"]).sum() + norm.logpdf(data["y"], mean * theta["a"], 1.0).sum()
+
+    def closed(theta, data):
+        a, size = theta["a"], len(data["y"])
+        covariance = np.eye(size) + (a * theta["scale"]) ** 2 * np.equal.outer(data["at"], data["at"])
+        root = np.linalg.cholesky(covariance)
+        w = np.linalg.solve(root, data["y"] - a * (theta["b"] * data["x"])[data["at"]])
+        return -0.5 * np.sum(w**2) - np.sum(np.log(np.diag(root))) - 0.5 * size * np.log(2.0 * np.pi)
+
+    m = td.laplace(effects, "u", start={"u": np.zeros(3)})
+    at = np.array([0, 0, 1, 2, 2])
+    for by in ("x", "y", "b", "scale"):
+        def along(f, value, by=by):
+            theta, data = {"a": 2, "b": 0.7, "scale": 1.3}, {"at": at, "x": np.array([1.0, -1.0, 2.0]), "y": np.arange(5.0), "z": at}
+            (theta if by in theta else data)[by] = value
+            return f(theta, data)
+
+        value = {"x": np.array([1.0, -1.0, 2.0]), "y": np.arange(5.0), "b": 0.7, "scale": 1.3}[by]
+        expected = td.gradient(lambda v: along(closed, v), value)
+        assert np.any(expected != 0.0)
+        np.testing.assert_allclose(td.gradient(lambda v: along(m, v), value), expected, rtol=1e-9)
+        second = td.jacobian(lambda v: td.gradient(lambda v: along(closed, v), v), value)
+        np.testing.assert_allclose(td.jacobian(lambda v: td.gradient(lambda v: along(m, v), v), value), second, rtol=1e-6, atol=1e-7)
+    theta, data = {"a": 2, "b": 0.7, "scale": 1.3}, {"at": at, "x": np.array([1.0, -1.0, 2.0]), "y": np.arange(5.0), "z": at}
+    found, wanted = td.gradient(m, theta, data, argnums=1), td.gradient(closed, theta, data, argnums=1)
+    np.testing.assert_allclose(found["y"], wanted["y"], rtol=1e-9)
+    np.testing.assert_allclose(found["x"], wanted["x"], rtol=1e-9)

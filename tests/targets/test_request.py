@@ -1,6 +1,8 @@
 """Arguments by name and options, of every operator on every target."""
 
+import ast
 import functools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -212,3 +214,47 @@ def test_a_position_and_a_name_are_two_answers_also_where_the_position_is_that_o
             verb(target, x, x, argnames="b")
         with pytest.raises(td.ArgumentMismatch, match="argnums and argnames both"):
             td.vjp(target, x, x, argnums=0, argnames="b")
+
+
+def names_of_arguments():
+    """Those of functions of the package that pass all other arguments on, positional and by name."""
+    found = {"f", "target", "body"}
+    for path in Path(td.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and node.args.kwarg and node.args.vararg:
+                found |= {argument.arg for argument in node.args.args}
+    return sorted(found - {"self", "a", "k"})
+
+
+@pytest.mark.parametrize("name", names_of_arguments())
+def test_a_users_argument_may_have_the_name_of_one_of_ours(name):
+    """As `f` has for the values of a Gaussian process: of a function, a function that it calls, a posterior's parameter and its data."""
+    source = f"""
+def weighed(a, *, {name}):
+    total = 0.0
+    for k in range(3):
+        if a[k] > 0.5:
+            total = total + a[k] * {name}
+        else:
+            total = total - a[k] * {name}
+    return total
+
+def density(mu, {name}):
+    return -((mu - {name}) ** 2) if mu > 0.0 else -(mu**2)
+"""
+    made = {}
+    exec(source, made)
+    f, density, named = made["weighed"], made["density"], {name: 2.0}
+    calls = [
+        lambda: td.gradient(f, A, **named), lambda: td.gradient(td.GuardedTape(f), A, **named), lambda: td.grad(f)(A, **named),
+        lambda: td.gradient(td.record(f, A, **named), A, **named), lambda: td.compile(f, A, **named).gradient(A, **named),
+        lambda: td.gradient(td.GuardedTape(lambda x: f(x, **named)), A), lambda: td.gradient(lambda x: td.subtape(f)(x, **named), A),
+        lambda: td.gradient(lambda x: td.checkpoint(f)(x, **named), A), lambda: td.jacobian(f, A, **named),
+        lambda: td.vjp(f, A, **named)[1](1.0)[0], lambda: td.sensitivities(f, A, **named).derivatives,
+    ]  # fmt: skip
+    for call in calls:
+        np.testing.assert_array_equal(call(), np.where(A > 0.5, 2.0, -2.0))
+    np.testing.assert_array_equal(td.vmap(f)(np.array([A, A]), **{name: np.array([2.0, 2.0])}), [f(A, **named)] * 2)
+    for post in (td.Posterior(density, parameters={"mu": td.real(), name: td.real()}), td.Posterior(density, data=named, mu=td.real())):
+        u = np.array([1.0, 2.0])[: post.param_unc_num()]
+        assert post.log_density_gradient(u)[1][0] == 2.0

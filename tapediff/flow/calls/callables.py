@@ -61,7 +61,7 @@ def function(f: Object) -> Object:
     return f if not state.is_recording else state.native(f)
 
 
-def call(f: Object, *args: Object, **named: Object) -> Object:
+def call(f: Object, /, *args: Object, **named: Object) -> Object:
     """Call a function in translated form."""
     return function(f)(*args, **named)
 

@@ -25,6 +25,7 @@ class UserFunctions(Protocol):
 
     name: str
     forward: Callable[..., object]
+    second: Callable[..., list[Operand]] | None
 
     @property
     def rule(self) -> Callable[..., object]: ...
@@ -136,7 +137,9 @@ class ForwardCallee(PythonCallee):
     def call_rule(self, z_bars: Sequence[Operand], z: Operand, inputs: Sequence[Operand], active: Sequence[bool]) -> list[Operand]:
         """The reverse pass of a call: a call of the rule."""
         back = _rule_of(self)
-        saved = [GET(z, k=k) for k in range(self.output_count, len(self.out_types))]
+        # A rule with a derivative saves the arguments, of which the derivative is then asked, not of what was saved.
+        is_twice = self.owner.second is not None
+        saved = [*inputs] if is_twice else [GET(z, k=k) for k in range(self.output_count, len(self.out_types))]
         bars = [
             np.zeros(t.shape) if bar is None else bar
             for bar, t in zip(z_bars[: self.output_count], self.out_types) if t.is_float
@@ -245,11 +248,38 @@ class BackwardCallee(PythonCallee):
             arrays.append(array)
         return arrays
 
+    def call_rule(self, z_bars: Sequence[Operand], z: Operand, inputs: Sequence[Operand], active: Sequence[bool]) -> list[Operand]:
+        if self.forward.owner.second is None:
+            raise UnsupportedFunction(
+                f"a second derivative through {self.name}, which tapediff does not look into",
+                fix="write the function with NumPy operations, or give its gradient as a primitive of its own",
+            )
+        back = SecondCallee(self)
+        bars = [np.zeros(t.shape) if bar is None else bar for bar, t in zip(z_bars, self.out_types)]
+        returned, wanted = CALL(*inputs, *bars, callee=back), iter(range(len(back.out_types)))
+        return [GET(returned, k=next(wanted)) if t.is_float else None for t in self.in_types]
+
+
+class SecondCallee(PythonCallee):
+    """The derivative of a rule: maps its inputs and cotangents of its results to cotangents of its float inputs, all as arrays."""
+
+    def __init__(self, rule: BackwardCallee) -> None:
+        second = rule.forward.owner.second
+        assert second is not None
+        super().__init__(f"the derivative of {rule.name}", second, (*rule.in_types, *rule.out_types), False)
+        self.rule = rule
+        self.out_types = tuple(t for t in rule.in_types if t.is_float)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return SecondCallee, (self.rule,)
+
+    def results_of(self, inputs: Sequence[Operand]) -> list[np.ndarray]:
+        count = len(self.rule.in_types)
+        found = self.function(inputs[:count], inputs[count:])
+        return [np.array(value, dtype=t.dtype) for value, t in zip(found, self.out_types, strict=True)]  # type: ignore[call-overload]
+
     def call_rule(self, *_: object) -> list[Operand]:
-        raise UnsupportedFunction(
-            f"a second derivative through {self.name}, which tapediff does not look into",
-            fix="write the function with NumPy operations, or give its gradient as a primitive of its own",
-        )
+        raise UnsupportedFunction(f"a third derivative through {self.rule.forward.name}, which has two", fix="differences of the second")
 
 
 def _rule_of(forward: ForwardCallee) -> BackwardCallee:

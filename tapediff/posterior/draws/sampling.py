@@ -22,6 +22,7 @@ from ..signatures import arguments
 from ..transforms import Array, Shape
 from .generated import as_dict, draws_at_random
 from .groups import complete_tree
+from .metric import Metric, Whitened, laplace_metric
 
 
 class Future(Protocol):
@@ -60,7 +61,7 @@ class Expanded(Wrapper):
         return {**values, **as_dict(self.generated(**{name: given[name] for name in self.names}))}
 
 
-def nutpie_model(posterior: NamedDensity) -> Tree:
+def nutpie_model(posterior: NamedDensity, metric: Metric | None = None) -> Tree:
     """The model for `nutpie.sample`: named draws, with coordinates, by compiled functions only."""
     generated = None if draws_at_random(posterior) else posterior.generated  # random ones are called afterwards
     names = () if generated is None else tuple(sorted(arguments(generated, {*posterior.shapes, *posterior.data})))
@@ -73,8 +74,11 @@ def nutpie_model(posterior: NamedDensity) -> Tree:
         what = f"dims names {', '.join(sorted(unknown))}, and draws have {', '.join(shapes)}"
         raise PosteriorError(what, got=unknown, fix="the names that generated returns")
     tape = GuardedTape(expanded, name="draws")
+    density, expand = posterior.c_function(), tape.c_function("value", start, data)
+    if metric is not None:
+        density, expand = Whitened(density, metric), Whitened(expand, metric)
     return nutpie.model(
-        posterior.c_function(), expand=tape.c_function("value", start, data), shapes=shapes, coords=posterior.coords,
+        density, expand=expand, shapes=shapes, coords=posterior.coords,
         dims={name: dims for name, dims in posterior.dims.items() if name in shapes},
     )  # fmt: skip
 
@@ -83,9 +87,21 @@ def sample(
     posterior: NamedDensity, draws: int, chains: int, tune: int, seed: int | None, options: Mapping[str, Tree]
 ) -> Tree:
     """nutpie's draws, with random generated quantities, log likelihoods and the data in ArviZ's groups."""
-    trace = nutpie.sample(nutpie_model(posterior), draws=draws, chains=chains, tune=tune, seed=seed, **options)
+    metric, options = _metric(posterior, **options)
+    trace = nutpie.sample(nutpie_model(posterior, metric), draws=draws, chains=chains, tune=tune, seed=seed, **options)
     complete_tree(posterior, trace, seed)
     return trace
+
+
+def _metric(
+    posterior: NamedDensity, metric: str | None = None, random: str | Sequence[str] = (), **options: Tree
+) -> tuple[Metric | None, dict[str, Tree]]:
+    """The metric that options ask for, and the options of nutpie."""
+    names = (random,) if isinstance(random, str) else tuple(random)
+    if metric not in (None, "laplace") or (names and metric is None):
+        what = "metric is None, for nutpie's diagonal one, or 'laplace', which takes random="
+        raise PosteriorError(what, got=metric, fix="metric='laplace'")
+    return (None if metric is None else laplace_metric(posterior, names, 0)), options
 
 
 def sample_by_tasks(

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...compiler.jit.object_file import NATIVE, object_file
 from ...compiler.llvm.cpu import is_x86, portable
-from ...errors import ArgumentMismatch
+from ...errors import ArgumentMismatch, hides_frames
 from ...ir.containers import Trees, leaf_names
 from ...ir.instruction import Tree, ValueType
 from ...ir.tape import Tape
@@ -68,6 +68,7 @@ class _Source:
         return bool(self.wrt) and is_number and not tape.without_aux().returns_tuple
 
 
+@hides_frames
 def export(
     target: CompiledTape | GuardedTape | Tape | Tree, path: str | os.PathLike[str], *args: Tree, what: str | Sequence[str] | None = None,
     inside: bool = True, cpu: str = NATIVE, link: Sequence[str] = (),

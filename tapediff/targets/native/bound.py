@@ -9,7 +9,7 @@ import numpy as np
 
 from ...compiler.runtime.entries import address_call
 from ...compiler.runtime.status import REFUSED
-from ...errors import ArgumentMismatch
+from ...errors import ArgumentMismatch, hides_frames
 from ...ir.arguments import unwrap
 from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, ValueType
 from ...ir.outputs import Out, check_out, share_memory
@@ -42,6 +42,7 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
         raise ArgumentMismatch("out shares memory with the arguments", fix="pass an array of its own: np.empty(x.shape)")
     arrays, own = [*inputs, np.empty(()), *outs], len(inputs)
 
+    @hides_frames
     def failed(code: int) -> float:
         if code == REFUSED:
             raise TypeError("a bound call takes no arguments: it reads its arrays")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...errors import ArgumentMismatch
+from ...errors import ArgumentMismatch, hides_frames
 from ...ir.instruction import FLOAT64, Tree, UserFunction, ValueType
 from ...ir.outputs import Out
 from ..operators.methods import OperatorMethods
@@ -73,6 +73,7 @@ class NativeCalls(OperatorMethods):
 
     backend: str
 
+    @hides_frames
     def bind(self, *args: Tree, out: Out = None, argnums: int | Sequence[int] = 0) -> Callable[[], float]:
         """Value and gradient at a fixed place in memory.
 
@@ -148,6 +149,7 @@ class NativeCalls(OperatorMethods):
             return raised
         return None
 
+    @hides_frames
     def as_numba(self, *args: Tree, status: bool = False) -> UserFunction:
         """A function for numba's `@njit` code.
 
@@ -170,6 +172,7 @@ class NativeCalls(OperatorMethods):
         flat = self.c_function("gradient", *args) if args else self._vector_function()
         return flat.as_numba(status=status)
 
+    @hides_frames
     def batch(
         self, X: Tree, *args: Tree, argnums: int | Sequence[int] = 0, out: Out = None, threads: int | None = None
     ) -> tuple[Tree, Tree]:
@@ -196,6 +199,7 @@ class NativeCalls(OperatorMethods):
         self.refresh()
         return _mapped_batches().run_rows(self, (X, *args), out, threads, argnums)
 
+    @hides_frames
     def batch_values(self, X: Tree, *args: Tree, out: Out = None, threads: int | None = None) -> Tree:
         """The results of the function at every row, without derivatives: numbers, arrays, or tuples of these.
 
@@ -215,6 +219,7 @@ class NativeCalls(OperatorMethods):
         self.refresh()
         return _mapped_batches().run_rows(self, (X, *args), out, threads)
 
+    @hides_frames
     def c_function(self, kind: str = "value", /, *args: Tree, argnums: int | Sequence[int] | None = None) -> CFunction:
         """A C function of any arguments and results: gradients, residuals, generated quantities, products with Jacobians and Hessians.
 

@@ -6,7 +6,7 @@ from typing import overload
 
 import numpy as np
 
-from ...errors import hide_frames
+from ...errors import hide_frames, hides_frames
 from ...ir.instruction import Target, Tree
 from ...ir.outputs import Out
 from ..evaluate.chosen import choose
@@ -55,6 +55,7 @@ def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = FIR
         raise
 
 
+@hides_frames
 def value_gradient_and_hvp(
     target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = FIRST, **named: Tree
 ) -> tuple[Tree, Tree, Tree]:

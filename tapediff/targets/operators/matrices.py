@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from ...errors import ArgumentMismatch
+from ...errors import ArgumentMismatch, hides_frames
 from ...ir.instruction import Target, Tree
 from ...ir.outputs import Out
 from ...ir.pytree import ARRAY, TreeDef, parts_of
@@ -50,6 +50,7 @@ def jacobian(
     return _matrix(verb, requested(target, given(x, args), argnums, named), out, _tapes().jacobian_tape, mode)
 
 
+@hides_frames
 def value_and_jacobian(
     target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, mode: str | None = None, out: Out = None, **named: Tree
 ) -> tuple[Tree, Tree]:
@@ -85,6 +86,7 @@ def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums =
     return _matrix("hessian", requested(target, given(x, args), argnums, named), out, _tapes().hessian_tape)
 
 
+@hides_frames
 def value_gradient_and_hessian(
     target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, **named: Tree
 ) -> tuple[Tree, Tree, Tree]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...errors import ArgumentMismatch, ShapeMismatch
+from ...errors import ArgumentMismatch, ShapeMismatch, hides_frames
 from ...ir.containers import is_container
 from ...ir.instruction import Target, Tree
 from ...ir.pytree import ARRAY
@@ -18,6 +18,7 @@ from ..tapes.operator_tapes import Operator
 from .products import pushed, tangents_of
 
 
+@hides_frames
 def derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, **named: Tree) -> Tree:
     """Derivative of a function by a number, which may return anything.
 
@@ -42,6 +43,7 @@ def derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 
     return found.remember("derivative", asked, found.with_aux(asked.has_aux, y_dot), [(ARRAY, 1.0)])
 
 
+@hides_frames
 def value_and_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, **named: Tree) -> tuple[Tree, Tree]:
     """Value and derivative of a function by a number, computed together; see td.derivative."""
     known = directly(target, "value_and_derivative", argnums, named, (*given(x, args), 1.0))
@@ -53,11 +55,13 @@ def value_and_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnu
     return found.remember("value_and_derivative", asked, answer, [(ARRAY, 1.0)])
 
 
+@hides_frames
 def second_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, **named: Tree) -> Tree:
     """Second derivative of a function by a number; see td.derivative."""
     return _twice("second_derivative", target, given(x, args), argnums, named)
 
 
+@hides_frames
 def value_derivative_and_second_derivative(
     target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, **named: Tree
 ) -> tuple[Tree, Tree, Tree]:
@@ -65,6 +69,7 @@ def value_derivative_and_second_derivative(
     return _twice("value_derivative_and_second_derivative", target, given(x, args), argnums, named)
 
 
+@hides_frames
 def derivatives(
     target: Target, x: Tree = ABSENT, /, *args: Tree, order: int = 2, argnums: int = FIRST, **named: Tree
 ) -> tuple[Tree, ...]:

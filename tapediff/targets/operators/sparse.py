@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
+from ...errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped, hides_frames
 from ...ir.containers import outputs_among
 from ...ir.instruction import Operand, Target, Tree, is_tracked
 from ...ir.pytree import ARRAY, held_leaf
@@ -28,6 +28,7 @@ from .products import split
 SparseArray: TypeAlias = Any
 
 
+@hides_frames
 def sparse_jacobian(
     target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, format: str = "csr", **named: Tree
 ) -> SparseArray:
@@ -67,6 +68,7 @@ def sparse_jacobian(
     return _as_sparse(verb, asked, found, chosen.parts, matrices.sparse_jacobian_tape, shape, format)
 
 
+@hides_frames
 def sparse_hessian(
     target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, format: str = "csr", **named: Tree
 ) -> SparseArray:
@@ -175,6 +177,7 @@ def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], fo
     return tape.derived[key]
 
 
+@hides_frames
 def linear_operator(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, **named: Tree) -> SparseArray:
     """The Jacobian at a point as an operator for iterative solvers: products only, no matrix.
 

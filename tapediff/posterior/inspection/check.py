@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import PosteriorError, is_recoverable
-from ..ir.tape import in_notebook
-from .density import NamedDensity
-from .jumps import jump_beside
-from .progress import with_progress
-from .transforms import Array
+from ...errors import PosteriorError, is_recoverable
+from ...ir.tape import in_notebook
+from ..density import NamedDensity
+from ..progress import with_progress
+from ..transforms import Array
+from .jumps import Branch, branches_of
 
 # For a gradient against central differences, whose error is about 1e-10 of the value's scale.
 TOLERANCE = 1e-5
@@ -22,6 +23,8 @@ SAME_VALUE = 1e-5
 LARGEST_STEP = max(STEPS)
 # With more parameters than this, differences are taken along this many random directions.
 DIRECTIONS = 20
+# Steps between draws that are looked at for crossings, and points among them at which branches are looked for.
+MOST_PAIRS, AT_DRAWS = 100, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Point:
         next_branch: the distance of the nearest comparison of parameters from another outcome; None if there is none.
             Comparisons of data alone, such as of indices with the length of an array, do not count.
         branch: that comparison and its line; "" if there is none.
+        at: that line.
         failure: an exception raised instead of a result.
     """
 
@@ -46,6 +50,7 @@ class Point:
     next_branch: float | None
     failure: str | None = None
     branch: str = ""
+    at: str = ""
 
     @property
     def is_fine(self) -> bool:
@@ -66,10 +71,13 @@ class Report:
     Attributes:
         points: the findings, in order.
         jump: the change of the log density at the nearest branch: 0 if it is continuous, None if unknown.
+        branches: all lines with comparisons of parameters, the nearest first: how high the log density jumps there, if it does, which
+            parameters cross them, and with draws, how often.
     """
 
     points: tuple[Point, ...]
     jump: float | None = None
+    branches: tuple[Branch, ...] = ()
 
     @property
     def is_fine(self) -> bool:
@@ -94,6 +102,7 @@ class Report:
         nearest = _nearest(self.points)
         if nearest is not None:
             lines.append(f"the nearest branch: {nearest.branch}{_told(self.jump)}")
+        lines += [str(branch) for branch in self.branches if branch.jump and (branch.steps or branch.jump != self.jump)]
         lines.append(self._verdict())
         return "\n".join(lines)
 
@@ -109,15 +118,29 @@ class Report:
         return f"finite everywhere; gradients {told}, as {which} are so near to a branch that differences cross it (it is named above)"
 
 
-def check_posterior(posterior: NamedDensity, points: int, seed: int) -> Report:
-    """Check at u = 0, and at points uniform in (-2, 2), where Stan's samplers begin."""
+def check_posterior(posterior: NamedDensity, points: int, draws: Mapping[str, Array] | None, seed: int) -> Report:
+    """Check at u = 0, and at points uniform in (-2, 2), where Stan's samplers begin; jumps also at draws."""
     if points < 1:
         raise PosteriorError("a check needs a point", got=f"points={points}", fix="points=5")
     rng, size = np.random.default_rng(seed), posterior.param_unc_num()
     starts = [np.zeros(size), *rng.uniform(-2.0, 2.0, size=(max(points - 1, 0), size))]
     found = tuple(_look_at(posterior, u, rng) for u in with_progress(starts, len(starts), "check"))
+    pairs = [] if draws is None else _consecutive(posterior, draws)
+    at_draws = [u for u, _ in pairs[:: max(1, len(pairs) // AT_DRAWS)]]
+    branches = branches_of(posterior, [*(p.u for p in found if p.failure is None), *at_draws], pairs, rng)
     nearest = _nearest(found)
-    return Report(found, None if nearest is None else jump_beside(posterior, nearest.u, rng))
+    jumps = {branch.at: branch.jump for branch in branches}
+    return Report(found, None if nearest is None else jumps.get(nearest.at), tuple(branches))
+
+
+def _consecutive(posterior: NamedDensity, draws: Mapping[str, Array]) -> list[tuple[Array, Array]]:
+    """Some pairs of consecutive draws, of all chains."""
+    chains, count = next(iter(draws.values())).shape[:2]
+    if count < 2:
+        raise PosteriorError("steps between draws need two of a chain", got=f"{chains} chains of {count}", fix="draws of one run")
+    wanted = np.linspace(0, chains * (count - 1) - 1, min(MOST_PAIRS, chains * (count - 1))).astype(int)
+    at = lambda chain, k: posterior.unconstrain({name: draws[name][chain, k] for name in posterior.shapes})  # noqa: E731 -- its name is its use
+    return [(at(*divmod(int(n), count - 1)), at(int(n) // (count - 1), int(n) % (count - 1) + 1)) for n in wanted]
 
 
 def _nearest(points: tuple[Point, ...]) -> Point | None:
@@ -153,7 +176,7 @@ def _look_at(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> Poi
     if nearest is None:
         return Point(u, float(value), steepest, error, None)
     branch = f"{nearest.comparison}({nearest.left:.4g}, {nearest.right:.4g}) in {nearest.at}"
-    return Point(u, float(value), steepest, error, abs(nearest.margin), branch=branch)
+    return Point(u, float(value), steepest, error, abs(nearest.margin), branch=branch, at=nearest.at)
 
 
 def _error(posterior: NamedDensity, u: Array, gradient: Array, rng: np.random.Generator) -> float:
