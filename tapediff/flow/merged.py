@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 
 from ..base.current_recording import current_recorder
+from ..base.settings import settings
 from ..base.source_location import Site
 from ..errors import RefusedByRecording, UnsupportedFunction
 from ..recording.arguments.size_arguments import SizeNeeded
@@ -30,7 +31,7 @@ from .state.fork import exclude, in_side, is_apart
 from .state.identities import AsksIdentities
 from .state.joins import check_joined_arrays
 from .state.numbers.large_ints import check_ints
-from .state.places import Journal, undo
+from .state.places import Journal, note_write, undo
 from .state.recursions import TooDeep
 from .state.values import Restart, Unjoinable, WritesJoined, state
 from .translate import is_translated, translation_of
@@ -40,6 +41,10 @@ from .users_code import users_method
 DEPTH = 20_000
 # Beyond so many sides, a tenth of a second, an attempt that failed is not repeated at other points.
 MANY_SIDES = 300
+
+
+class MergeFailed(BaseException):
+    """An error of this package while all paths were recorded; no Exception, so that nothing on the way handles it."""
 
 
 class Flowed:
@@ -66,6 +71,7 @@ class Flowed:
             return call(self.f, *args, **named)
         if self.report.is_single:
             return self._alone(recorder, args, named)
+        failure = None
         try:
             with unnoticed_errors(), without_collector():
                 without: set[type[Restart]] = set()
@@ -87,16 +93,20 @@ class Flowed:
             if not self._sides:
                 raise
             # Plain Python decides whether the program raises it.
+            failure = error
             self.report.keep_only(Reason(f"{type(error).__name__} is raised where both sides of branches are run"))
         if self._sides > MANY_SIDES:
             self._give_up(recorder)
         # Record this point's path alone; it raises the program's own errors.
         try:
-            return self._alone(recorder, args, named)
+            result = self._alone(recorder, args, named)
         except RefusedByRecording as error:
             if recorder.fills and not (may_be_filled(error) and _may_fill(recorder)):
                 self._give_up(recorder)  # this path may need fewer tracked arrays
             raise
+        if failure is not None and settings.raise_failures:
+            raise MergeFailed(f"{type(failure).__name__} is raised where all paths are recorded, and not on the path alone") from failure
+        return result
 
     def _alone(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
         """Record this point's path, by guards; a function that translated code has made has no other form."""
@@ -145,9 +155,9 @@ class Flowed:
         state.raised_by_numpy = recorder.raised
         state.may_fill = _may_fill(recorder)
         state.joins_arrays = state.may_fill and not recorder.is_called and not recorder.fills
-        hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed
+        hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed, recorder.writes
         recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = in_side, exclude, inside_array, is_apart
-        recorder.compressed = Compressed
+        recorder.compressed, recorder.writes = Compressed, note_write
         result: Object = None
         try:
             note_callers(self.f, args, named)
@@ -172,7 +182,7 @@ class Flowed:
             leave_plain(result)
             vars(state).clear()
             vars(state).update(around)
-            recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed = hooks
+            recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed, recorder.writes = hooks
             self.report.finish(recorder)
             if self._note is not None and not is_alone:
                 self._note(self.report)

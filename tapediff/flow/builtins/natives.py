@@ -45,8 +45,9 @@ from ..containers.generators import Generator
 from ..containers.items import owned, refuse_iterators
 from ..containers.keys import Empty
 from ..containers.lengths import by_lengths
+from ..containers.views import viewed
 from ..operations.divisions import may_be_zero_of_ints, zero_of_ints
-from ..state.fork import guarded, refuse, speculate
+from ..state.fork import guarded, refuse, refuse_store, speculate
 from ..state.identities import AsksIdentities
 from ..state.joins import MOST_OPTIONS
 from ..state.numbers.bounds import as_choice
@@ -68,7 +69,8 @@ _PURE = frozenset(
      "_collections", "copy", "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect",
      "decimal", "numbers", "string")
 )  # fmt: skip
-_IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "breakpoint", "__import__", "shuffle", "anext"))  # fmt: skip
+_IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "breakpoint", "__import__", "shuffle", "anext",
+                     "add_note", "cache_clear", "setdiag", "sort_indices", "eliminate_zeros", "sum_duplicates"))  # fmt: skip
 # Dict methods with a key argument.
 _KEYED = frozenset(("get", "pop", "setdefault"))
 # Iterate over their arguments, and pass the entries on unchanged.
@@ -91,7 +93,9 @@ _READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count"
 # Methods that only store their arguments.
 _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
 # Array methods that write.
-_WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "setflags"))
+_WRITING = frozenset(("fill", "sort", "put", "partition", "byteswap"))
+# Those that change more than entries.
+_RESHAPING = frozenset(("resize", "setflags", "setfield"))
 _SETTING = frozenset(("__setattr__", "__delattr__"))
 # Leave partial effects if a function that they call raises.
 _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
@@ -164,6 +168,8 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
                         argument = owned(argument, is_held)
                     over = mapped if _is_pure(f) else lifted
                     return over(lambda *plain: dispatched(*plain, **named), *args[:choice], argument, *args[choice + 1 :])
+            if state.has_maybes:
+                args = tuple(map(viewed, args))
             for place in range(len(args)):
                 argument = args[place]
                 is_held = is_held_elsewhere((argument,), 2)
@@ -440,15 +446,16 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
             if isinstance(owner, dict) and name in ("clear", "popitem"):
                 state.made.clear()
         return
+    for out in _outs(f, args, named):
+        note_contents(out)
     array = getattr(f, "array", None)
     array = array if type(array) is TrackedArray else owner
     if isinstance(array, np.ndarray):
+        if name in _RESHAPING:
+            refuse_store(f"{name}() of an array is called in a branch")
         if name in _WRITING:
             note_contents(array)
         return
-    if "out" in named:
-        for out in named["out"] if isinstance(named["out"], tuple) else (named["out"],):
-            note_contents(out)
     if isinstance(owner, (str, bytes, int, float, tuple, frozenset, range)) or owner is dict or owner is float or _is_enumeration(f):
         return
     if args and isinstance(args[0], _CONTAINERS) and (getattr(type(args[0]), name, None) is f or hasattr(f, "__objclass__")):
@@ -471,6 +478,14 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
     if type(f) is functools._lru_cache_wrapper and _changes_nothing(f, args, named):  # pyright: ignore[reportAttributeAccessIssue]
         return
     _refuse_anything(f"{name or f}() may change something outside, which cannot be undone where the branch is not taken", _OUTSIDE)
+
+
+def _outs(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> tuple[Object, ...]:
+    """The arrays that a call of a NumPy function writes its results to."""
+    out: Object = named.get("out")
+    if out is None:
+        out = args[f.nin :] if isinstance(f, np.ufunc) else ()
+    return out if isinstance(out, tuple) else (out,)
 
 
 def _changes_nothing(cache: Object, args: tuple[Object, ...], named: dict[str, Object]) -> bool:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 from ..anything import Object
-from ..state.values import Lazy
+from ..state.values import Lazy, has_maybes, state
 from . import keys
 from .entries import length
+
+
+def viewed(items: Object) -> Object:
+    """The view for a view of Python's whose dict has got conditional keys; else the items themselves."""
+    if state.has_maybes and type(items) in keys.PLAIN_VIEWS:
+        (holder,) = gc.get_referents(items)
+        if has_maybes(holder):
+            return View(holder, keys.PLAIN_VIEWS[type(items)])
+    return items
 
 
 class View(Lazy):
