@@ -52,7 +52,7 @@ from ..state.identities import AsksIdentities
 from ..state.joins import MOST_OPTIONS
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import note_python, types_of
-from ..state.places import note_attribute, note_contents
+from ..state.places import are_restorable, note_attribute, note_contents
 from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users
@@ -93,9 +93,16 @@ _READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count"
 # Methods that only store their arguments.
 _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
 # Array methods that write.
-_WRITING = frozenset(("fill", "sort", "put", "partition", "byteswap"))
+_IN_PLACE = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+_WRITING_DUNDER = frozenset(("__setitem__", "__delitem__", *(f"__i{name}__" for name in _IN_PLACE.split())))
+_WRITING = _WRITING_DUNDER | {"fill", "sort", "put", "partition"}
+# The position of `out` among a function's arguments.
+_OUT_AT = {
+    **dict.fromkeys(("max", "min", "amax", "amin", "all", "any", "argmax", "argmin", "round", "around", "ptp", "dot", "choose"), 2),
+    **dict.fromkeys(("sum", "prod", "cumsum", "cumprod", "mean", "std", "var", "clip", "take", "compress"), 3), "trace": 5,
+}  # fmt: skip
 # Those that change more than entries.
-_RESHAPING = frozenset(("resize", "setflags", "setfield"))
+_RESHAPING = frozenset(("resize", "setflags", "setfield", "byteswap"))
 _SETTING = frozenset(("__setattr__", "__delattr__"))
 # Leave partial effects if a function that they call raises.
 _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
@@ -449,7 +456,10 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
     for out in _outs(f, args, named):
         note_contents(out)
     array = getattr(f, "array", None)
-    array = array if type(array) is TrackedArray else owner
+    if type(array) is not TrackedArray:
+        array = f.__self__ if type(f) is MethodWrapperType else args[0] if type(f) in _OF_CLASSES and args else owner
+    if name in _WRITING_DUNDER and not are_restorable(array):
+        refuse_store(f"{name} of a {type(array).__name__} is called in a branch")
     if isinstance(array, np.ndarray):
         if name in _RESHAPING:
             refuse_store(f"{name}() of an array is called in a branch")
@@ -483,9 +493,12 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
 def _outs(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> tuple[Object, ...]:
     """The arrays that a call of a NumPy function writes its results to."""
     out: Object = named.get("out")
-    if out is None:
-        out = args[f.nin :] if isinstance(f, np.ufunc) else ()
-    return out if isinstance(out, tuple) else (out,)
+    if out is not None:
+        return out if isinstance(out, tuple) else (out,)
+    if isinstance(f, np.ufunc):
+        return args[f.nin :]
+    place = _OUT_AT.get(getattr(f, "__name__", ""), 0) - isinstance(getattr(f, "__self__", None), np.ndarray)
+    return args[place : place + 1] if place > 0 else ()
 
 
 def _changes_nothing(cache: Object, args: tuple[Object, ...], named: dict[str, Object]) -> bool:

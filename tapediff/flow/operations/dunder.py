@@ -24,6 +24,7 @@ from ..containers.keys import is_by_data, item as item_of_dict
 from ..containers.positions import are_positions, entry_at, is_position, repeated
 from ..containers.sequences import is_of_interest, sequences_compared
 from ..containers.sets import OPERATORS, combined
+from ..containers.views import View, plain_view, viewed
 from ..state.fork import refuse_store
 from ..state.identities import GENERATED
 from ..state.numbers.python_numbers import is_python, is_python_bool, one_if
@@ -132,8 +133,10 @@ def _are_sequences(op: _Binary, a: Object, b: Object) -> bool:
 
 
 def _is_of_conditional(*operands: Object) -> bool:
-    """True if an operand is a dict or set with conditional keys or members."""
-    return state.has_maybes and any(isinstance(value, (set, dict)) and has_maybes(value) for value in operands)
+    """True if an operand is a dict or set with conditional keys or members, or a view of one."""
+    return state.has_maybes and any(
+        (isinstance(value, (set, dict)) and has_maybes(value)) or type(viewed(value)) is View for value in operands
+    )
 
 
 def _of_conditional(op: _Binary, a: Object, b: Object) -> Object:
@@ -143,7 +146,7 @@ def _of_conditional(op: _Binary, a: Object, b: Object) -> Object:
         return combined(name, a, b)
     settle_deeply(a)
     settle_deeply(b)
-    return op.apply(a, b)
+    return op.apply(plain_view(a), plain_view(b))
 
 
 def _is_repetition(a: Object, b: Object) -> bool:
