@@ -43,6 +43,10 @@ DEPTH = 20_000
 MANY_SIDES = 300
 
 
+# Errors of NumPy and Python that both sides of a branch may lead to where the path alone does not.
+_OF_PROGRAMS = (ValueError, TypeError, UnboundLocalError, Warning)
+
+
 class MergeFailed(BaseException):
     """An error of this package while all paths were recorded; no Exception, so that nothing on the way handles it."""
 
@@ -104,7 +108,7 @@ class Flowed:
             if recorder.fills and not (may_be_filled(error) and _may_fill(recorder)):
                 self._give_up(recorder)  # this path may need fewer tracked arrays
             raise
-        if failure is not None and settings.raise_failures:
+        if settings.raise_failures and failure is not None and not isinstance(failure, _OF_PROGRAMS):
             raise MergeFailed(f"{type(failure).__name__} is raised where all paths are recorded, and not on the path alone") from failure
         return result
 

@@ -52,6 +52,9 @@ class Exits:
         return truth(self.namespace["goes on"])
 
     def _leave(self, end: Object, when: Object) -> None:
+        if end is not BREAK and type(end) is not Return:
+            raise Unjoinable("a loop leaves a generator within a loop of it", "fill a list in the generator's place")
+
         def note() -> None:
             if end is BREAK:
                 put(self.place("broken"), True)

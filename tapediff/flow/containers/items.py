@@ -11,6 +11,7 @@ from itertools import islice
 import numpy as np
 
 from ...base.byte_code import COUNTS_REFERENCES, is_held_elsewhere
+from ...numpy_api.creating import holds_tracked
 from ...recording.arrays.tracked import TrackedArray
 from .. import in_python
 from ..anything import Object
@@ -56,7 +57,7 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
     if type(holder) is np.ndarray:
         if positions.is_position(key):
             raise unwritable("a plain array is written to at a data-dependent position")
-        if is_tracked_value(value):
+        if is_tracked_value(value) or (type(value) in (tuple, list) and holds_tracked(value)):
             raise unwritable("a tracked value is written into a plain array")
     holder[key] = value
 
