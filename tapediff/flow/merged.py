@@ -31,7 +31,7 @@ from .state.fork import exclude, in_side, is_apart
 from .state.identities import AsksIdentities
 from .state.joins import check_joined_arrays
 from .state.numbers.large_ints import check_ints
-from .state.places import Journal, note_write, undo
+from .state.places import Journal, undo
 from .state.recursions import TooDeep
 from .state.values import Restart, Unjoinable, WritesJoined, state
 from .translate import is_translated, translation_of
@@ -44,7 +44,7 @@ MANY_SIDES = 300
 
 
 # Errors of NumPy and Python that both sides of a branch may lead to where the path alone does not.
-_OF_PROGRAMS = (ValueError, TypeError, UnboundLocalError, Warning)
+_OF_PROGRAMS = (ValueError, TypeError, UnboundLocalError, MemoryError, Warning)
 
 
 class MergeFailed(BaseException):
@@ -159,9 +159,9 @@ class Flowed:
         state.raised_by_numpy = recorder.raised
         state.may_fill = _may_fill(recorder)
         state.joins_arrays = state.may_fill and not recorder.is_called and not recorder.fills
-        hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed, recorder.writes
+        hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed
         recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = in_side, exclude, inside_array, is_apart
-        recorder.compressed, recorder.writes = Compressed, note_write
+        recorder.compressed = Compressed
         result: Object = None
         try:
             note_callers(self.f, args, named)
@@ -186,7 +186,7 @@ class Flowed:
             leave_plain(result)
             vars(state).clear()
             vars(state).update(around)
-            recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed, recorder.writes = hooks
+            recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed = hooks
             self.report.finish(recorder)
             if self._note is not None and not is_alone:
                 self._note(self.report)

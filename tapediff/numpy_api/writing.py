@@ -106,8 +106,6 @@ def _written_in_place(array: Operand, region: Region, value: Operand) -> bool:
     flags = whole.flags
     if not (flags.owndata and flags.writeable):
         return False
-    if recorder.writes is not None:
-        recorder.writes(array)
     if number < 0:
         number = recorder.constant(asarray(part))
     if region.shape:

@@ -118,7 +118,6 @@ class Recorder(TapeBuilder):
         is_apart: in a recording of several paths, returns True where the program possibly skips the current code, or catches its errors.
         raise_where: raises an error where a condition holds, for recordings of several paths; None where guards decide it.
         inside: the same for a position outside of an extent; returns the position counted from the start.
-        writes: called with each array that is written to, before.
         compressed: the class of arrays that masks of data select.
         returns_first_entries: results may have shapes that are data; see pytree.first_entries.
         written_at: by the number of an array after a write, the tracked positions at which it was written.
@@ -162,7 +161,6 @@ class Recorder(TapeBuilder):
         self.is_apart: Callable[[], bool] | None = None
         self.raise_where: Callable[[Operand, Callable[[], BaseException]], None] | None = None
         self.inside: Callable[..., Operand] | None = None
-        self.writes: Callable[[TrackedArray], None] | None = None
         self.compressed: type[CompressedArray] = CompressedArray
         self.written_at: dict[int, Operand] = {}
         self.entry_runs: list[tuple[int, TrackedArray]] = []

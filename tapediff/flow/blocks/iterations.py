@@ -52,7 +52,6 @@ from ..state.places import (
     cells_of,
     loop_ended,
     note_cells,
-    note_write,
     put,
     undo,
 )
@@ -340,7 +339,7 @@ class Loop:
 
     def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
         recorder.asked, recorder.raise_where = in_side, exclude
-        recorder.inside, recorder.is_apart, recorder.compressed, recorder.writes = inside_array, is_apart, Compressed, note_write
+        recorder.inside, recorder.is_apart, recorder.compressed = inside_array, is_apart, Compressed
         if is_nested:
             # Objects of the enclosing iteration, which looks for them itself later.
             state.earlier = gc.get_objects(generation=0)

@@ -16,7 +16,7 @@ from ..containers.compressed import Conditional
 from ..state.numbers.bounds import note_bounds
 from ..state.numbers.python_numbers import Kind, kind_of, note_kind
 from ..state.tables.forms import Form, Number, form_of, number_form, tuple_of
-from ..state.values import Maybe, Unjoinable, is_data, parted
+from ..state.values import Maybe, is_data, parted
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,7 @@ def _of_items(made: Object, count: int) -> Source | None:
     return _of_array(rest) if isinstance(rest, (np.ndarray, TrackedArray)) else _of_list(list(rest))
 
 
-# Beyond, an array of the numbers would fill the memory.
-_MOST_NUMBERS = 1 << 28
-
-
 def _numbers(items: range) -> Source:
-    if len(items) > _MOST_NUMBERS:
-        raise Unjoinable("a range of a loop has too many numbers", "end the loop by a `while`")
     stream = np.arange(items.start, items.stop, items.step)
     return Source(len(items), Number((), stream.dtype, True), [stream], [items[-1]], [Kind(True, True)])
 

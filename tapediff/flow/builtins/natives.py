@@ -94,7 +94,8 @@ _READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count"
 _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
 # Array methods that write.
 _IN_PLACE = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
-_WRITING_DUNDER = frozenset(("__setitem__", "__delitem__", *(f"__i{name}__" for name in _IN_PLACE.split())))
+# Tracked arrays' operators in place have one name.
+_WRITING_DUNDER = frozenset(("__setitem__", "__delitem__", TrackedArray.__iadd__.__name__, *(f"__i{name}__" for name in _IN_PLACE.split())))
 _WRITING = _WRITING_DUNDER | {"fill", "sort", "put", "partition"}
 # The position of `out` among a function's arguments.
 _OUT_AT = {
@@ -457,7 +458,7 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
         note_contents(out)
     array = getattr(f, "array", None)
     if type(array) is not TrackedArray:
-        array = f.__self__ if type(f) is MethodWrapperType else args[0] if type(f) in _OF_CLASSES and args else owner
+        array = f.__self__ if type(f) in (MethodWrapperType, MethodType) else args[0] if type(f) in _OF_CLASSES and args else owner
     if name in _WRITING_DUNDER and not are_restorable(array):
         refuse_store(f"{name} of a {type(array).__name__} is called in a branch")
     if isinstance(array, np.ndarray):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.byte_code import COUNTS_REFERENCES, is_held_elsewhere
 from ...numpy_api.creating import holds_tracked
-from ...recording.arrays.tracked import TrackedArray
+from ...recording.arrays.tracked import Flat, TrackedArray
 from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
@@ -90,7 +90,7 @@ def delete_item(holder: Object, key: Object) -> None:
 
 def note_items(holder: Object) -> None:
     """Note the entries of an object before one is stored or deleted; refuse it on a side if they cannot be restored."""
-    holder = holder.base if type(holder) is np.flatiter else holder
+    holder = holder.base if type(holder) in (np.flatiter, Flat) else holder
     if not are_restorable(holder):
         refuse_store(f"an entry of a {type(holder).__name__} is set in a branch")
     note_contents(holder)

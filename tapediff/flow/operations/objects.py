@@ -14,7 +14,7 @@ from ..calls.callables import call, function
 from ..containers.choices import kinds_of, mapped, possible
 from ..containers.entries import settle_attributes
 from ..state.fork import fork_value, refuse_store
-from ..state.places import note_attribute, place_of_attribute
+from ..state.places import note_attribute, note_contents, place_of_attribute
 from ..state.values import CHOICES, UNBOUND, Choice, lifted, state, unset_where, without_unbound
 from ..users_code import KNOWN, has_simple_attributes, is_users, shared_method, users_method
 
@@ -150,8 +150,12 @@ def _changed(value: Object, name: str, how: str, *new: Object) -> None:
         call(accessor, value, *new)
     elif (put := users_method(type(member), f"__{how}__")) is not None:
         call(put, member, value, *new)
+    elif kind is TrackedArray and new:
+        note_contents(value)  # the descriptors write entries
+        setattr(value, name, *new)
     else:
-        if not isinstance(value, type) and not (_is_of_python(kind) and _is_kept(member)):
+        # Fields of named tuples are never set.
+        if not isinstance(value, (type, tuple)) and not (_is_of_python(kind) and _is_kept(member)):
             refuse_store(f"`{name}` of a {kind.__name__} is set in a branch")
         if not new:
             _check_set(value, name)

@@ -13,7 +13,7 @@ from ...base.current_recording import current_recorder
 from ...errors import TrackedValueEscaped
 from ...ir.instruction import is_tracked
 from ...recording.arrays.compressed import CompressedArray
-from ...recording.arrays.tracked import Flat, TrackedArray
+from ...recording.arrays.tracked import TrackedArray
 from ...recording.arrays.views import laid_as
 from ..anything import Object
 from ..translate import stored_cells
@@ -309,7 +309,7 @@ def are_restorable(holder: Object) -> bool:
     """True for objects whose entries are noted, and those without any."""
     if isinstance(holder, np.ndarray) and not is_tracked(holder):
         return type(holder).__setitem__ is np.ndarray.__setitem__
-    return isinstance(holder, (*_CONTAINERS, TrackedArray, CompressedArray, Flat)) or not hasattr(type(holder), "__setitem__")
+    return isinstance(holder, (*_CONTAINERS, TrackedArray, CompressedArray)) or not hasattr(type(holder), "__setitem__")
 
 
 def note_contents(holder: Object) -> None:
@@ -326,18 +326,12 @@ def note_contents(holder: Object) -> None:
         if isinstance(holder, _CONTAINERS):
             note(Contents(holder))
         elif type(holder) is TrackedArray:
-            note_write(root_of(holder))
+            root = root_of(holder)
+            if state.is_in_loop and root._recorder is not current_recorder():
+                raise WritesOutside(root)
+            note(Version(root))
         elif isinstance(holder, np.ndarray):
             note(Plain(plain_root(holder)))
-
-
-def note_write(root: TrackedArray) -> None:
-    """Note the version of an array that owns its memory."""
-    if state.is_in_loop and root._recorder is not current_recorder():
-        raise WritesOutside(root)
-    if state.shown and id(root) in state.shown:
-        raise shown_by_data()
-    note(Version(root))
 
 
 def root_of(array: TrackedArray) -> TrackedArray:

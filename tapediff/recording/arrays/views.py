@@ -84,8 +84,6 @@ class Versioned(Escapes):
         """Write: `new` becomes the value of this array, and reaches every array that it is a view of."""
         if not self._is_writeable():
             raise ValueError("assignment destination is read-only")
-        if self._recorder.writes is not None:
-            self._recorder.writes(self if self._view is None else self._view.root)
         written: list[Versioned] = []
         array: Versioned = self
         array._set(new)
