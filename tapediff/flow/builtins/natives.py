@@ -94,7 +94,7 @@ _READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count"
 _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
 # Array methods that write.
 _IN_PLACE = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
-# Tracked arrays' operators in place have one name.
+# Tracked arrays' operators in place share a name.
 _WRITING_DUNDER = frozenset(("__setitem__", "__delitem__", TrackedArray.__iadd__.__name__, *(f"__i{name}__" for name in _IN_PLACE.split())))
 _WRITING = _WRITING_DUNDER | {"fill", "sort", "put", "partition"}
 # The position of `out` among a function's arguments.
@@ -256,7 +256,8 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
     args = taken_out(f, args)
     if state.kinds and type(f) is np.ufunc and not named and len(args) == f.nin and may_be_zero_of_ints(f.__name__, *args):
         return zero_of_ints(f(*args), *args)
-    if not state.has_choices and not named and ((type(f) is np.ufunc and f.ntypes > 1) or isinstance(f, MathFunction)):
+    is_formed = (type(f) is np.ufunc and f.ntypes > 1 and len(args) <= f.nin) or isinstance(f, MathFunction)
+    if is_formed and not state.has_choices and not named:
         return _form(f, args, named)(*args)
     if not state.journals and not state.has_choices and not state.shown and not _is_given_callers(f, args, named):
         return _filled(f, _answered(f, args, named), args, named)
@@ -458,7 +459,8 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
         note_contents(out)
     array = getattr(f, "array", None)
     if type(array) is not TrackedArray:
-        array = f.__self__ if type(f) in (MethodWrapperType, MethodType) else args[0] if type(f) in _OF_CLASSES and args else owner
+        is_of_class = type(f) in _OF_CLASSES or (type(f) is FunctionType and name in _WRITING_DUNDER)
+        array = f.__self__ if type(f) is MethodWrapperType else args[0] if is_of_class and args else owner
     if name in _WRITING_DUNDER and not are_restorable(array):
         refuse_store(f"{name} of a {type(array).__name__} is called in a branch")
     if isinstance(array, np.ndarray):
