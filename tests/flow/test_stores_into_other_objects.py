@@ -60,6 +60,21 @@ def methods_of_arrays(x):
     return (a * np.arange(3)).sum() * x[0] + b.sum() * x[1]
 
 
+def functions_that_write(x):
+    a, b = x * 1.0, np.zeros(6)
+    if x[0] > 0:
+        np.putmask(a, a < 1, [4.0])
+    if x[1] > 0:
+        np.putmask(b, b < 1, [2.0])
+    if x[2] > 0:
+        np.multiply(a, 2, a)
+    if x[3] > 0:
+        np.clip(b, 0.5, 1.5, b)
+    if x[4] > 0:
+        a.cumsum(0, None, a)
+    return (a * b + a + b).sum()
+
+
 def shapes_and_flags(x):
     a, b = np.array([1.0, 2, 3]), np.array([[1.0, 2, 3], [4, 5, 6]])
     if x[0] > 0:
@@ -194,7 +209,7 @@ def sets_of_the_keys_of_a_dict(x):
 
 
 PROGRAMS = {
-    flat_of_a_tracked_array: 2, flat_of_a_plain_array: 2, flat_is_read_while_it_is_written: 1, methods_of_arrays: 1, shapes_and_flags: 8,
+    flat_of_a_tracked_array: 2, flat_of_a_plain_array: 2, flat_is_read_while_it_is_written: 1, methods_of_arrays: 1, functions_that_write: 1, shapes_and_flags: 8,
     buffers: 4, arrays_of_python_and_c: 8, attributes_of_c: 4, records: 4, masked_arrays: 2, sparse_matrices: 2, mappings_of_libraries: 4,
     caches_and_errors: 2, views_of_a_dict: 1, sets_of_the_keys_of_a_dict: 2,
 }  # fmt: skip

@@ -110,7 +110,7 @@ _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
 # Functions that write to their first argument.
 _WRITING_FIRST = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
                             "insort_right", "_count_elements",
-                            "copyto", "put", "place", "fill_diagonal", "put_along_axis", "at"))  # fmt: skip
+                            "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "at"))  # fmt: skip
 _FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for name, made in ORIGINALS.items()}
 _FILLING.update((id(made), least) for made, least in LEAST_FILLS.items())
 
@@ -455,7 +455,7 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
             if isinstance(owner, dict) and name in ("clear", "popitem"):
                 state.made.clear()
         return
-    for out in _outs(f, args, named):
+    for out in _outs(f, name, args, named):
         note_contents(out)
     array = getattr(f, "array", None)
     if type(array) is not TrackedArray:
@@ -493,14 +493,15 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
     _refuse_anything(f"{name or f}() may change something outside, which cannot be undone where the branch is not taken", _OUTSIDE)
 
 
-def _outs(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> tuple[Object, ...]:
+def _outs(f: Object, name: str, args: tuple[Object, ...], named: dict[str, Object]) -> tuple[Object, ...]:
     """The arrays that a call of a NumPy function writes its results to."""
     out: Object = named.get("out")
     if out is not None:
         return out if isinstance(out, tuple) else (out,)
     if isinstance(f, np.ufunc):
         return args[f.nin :]
-    place = _OUT_AT.get(getattr(f, "__name__", ""), 0) - isinstance(getattr(f, "__self__", None), np.ndarray)
+    owner = getattr(f, "__self__", getattr(f, "array", None))
+    place = _OUT_AT.get(name, 0) - isinstance(owner, np.ndarray)
     return args[place : place + 1] if place > 0 else ()
 
 
