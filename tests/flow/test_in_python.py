@@ -110,6 +110,7 @@ TABLE = {
     in_python.is_subset_: (set.issubset, each(SETS, SETS)),
     in_python.update_set_: (set.update, each(SETS, LISTS)),
     in_python.extend_: (list.extend, each(LISTS, SORTED)),
+    in_python.getattr_: (getattr, each(VALUES, ("real", "lost"), (None, 2))),
     in_python.hasattr_: (hasattr, each(LISTS, ("append", "lost"))),
     # A sorted list is a heap.
     in_python.heappush_: (heapq.heappush, each(SORTED, VALUES)),

@@ -208,10 +208,19 @@ def sets_of_the_keys_of_a_dict(x):
     return len(known & {"b"}) * x[2] + (known == {"a", "b"}) * x[3] + len({"a", "z"} ^ d.keys()) + ({"b"} <= d.keys()) * x[4]
 
 
+def lists_in_an_array_of_objects(x):
+    a = np.empty(3, object)
+    for i in range(3):
+        a[i] = []
+    for v in x:
+        a[int(v > 0) + int(v > 1)].append(v)
+    return sum(len(part) * sum(part) for part in a)
+
+
 PROGRAMS = {
     flat_of_a_tracked_array: 2, flat_of_a_plain_array: 2, flat_is_read_while_it_is_written: 1, methods_of_arrays: 1, functions_that_write: 1, shapes_and_flags: 8,
     buffers: 4, arrays_of_python_and_c: 8, attributes_of_c: 4, records: 4, masked_arrays: 2, sparse_matrices: 2, mappings_of_libraries: 4,
-    caches_and_errors: 2, views_of_a_dict: 1, sets_of_the_keys_of_a_dict: 2,
+    caches_and_errors: 2, views_of_a_dict: 1, sets_of_the_keys_of_a_dict: 2, lists_in_an_array_of_objects: 1,
 }  # fmt: skip
 
 
