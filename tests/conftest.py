@@ -31,6 +31,7 @@ def pytest_configure(config):
     _share_kernels(config)
     _choose_tests(config)
     settings.left_out.update(filter(None, os.environ.get("TAPEDIFF_WITHOUT", "").split(",")))
+    settings.raise_failures = True
 
 
 def _share_kernels(config):

@@ -34,9 +34,11 @@ class Settings:
     Attributes:
         left_out: names of passes to skip, to find the one that breaks a tape; "reroll" leaves Python loops flat. The tests can run
             without each, except save_carries, without which loops have no derivative.
+        raise_failures: raise errors of this package in a recording of all paths, after which single paths are recorded.
     """
 
     left_out: set[str] = field(default_factory=set)
+    raise_failures: bool = False
 
     @property
     def roll_loops(self) -> bool:

@@ -390,6 +390,13 @@ def replace_(value: Object, /, **changes: Object) -> Object:
     return value.__class__(**changes)
 
 
+def getattr_(value: Object, name: Object, default: Object, /) -> Object:
+    try:
+        return getattr(value, name)
+    except AttributeError:
+        return default
+
+
 def hasattr_(value: Object, name: Object, /) -> Object:
     try:
         getattr(value, name)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 
 from ..base.current_recording import current_recorder
+from ..base.settings import settings
 from ..base.source_location import Site
 from ..errors import RefusedByRecording, UnsupportedFunction
 from ..recording.arguments.size_arguments import SizeNeeded
@@ -41,6 +42,14 @@ DEPTH = 20_000
 MANY_SIDES = 300
 
 
+# Errors of NumPy and Python that both sides of a branch may lead to where the path alone does not.
+_OF_PROGRAMS = (ValueError, TypeError, UnboundLocalError, MemoryError, Warning)
+
+
+class MergeFailed(BaseException):
+    """An error of this package while all paths were recorded; no Exception, so that nothing on the way handles it."""
+
+
 class Flowed:
     """A function equal to `f`, whose recording holds all paths that can be joined.
 
@@ -65,6 +74,7 @@ class Flowed:
             return call(self.f, *args, **named)
         if self.report.is_single:
             return self._alone(recorder, args, named)
+        failure = None
         try:
             with unnoticed_errors(), without_collector():
                 without: set[type[Restart]] = set()
@@ -86,16 +96,20 @@ class Flowed:
             if not self._sides:
                 raise
             # Plain Python decides whether the program raises it.
+            failure = error
             self.report.keep_only(Reason(f"{type(error).__name__} is raised where both sides of branches are run"))
         if self._sides > MANY_SIDES:
             self._give_up(recorder)
         # Record this point's path alone; it raises the program's own errors.
         try:
-            return self._alone(recorder, args, named)
+            result = self._alone(recorder, args, named)
         except RefusedByRecording as error:
             if recorder.fills and not (may_be_filled(error) and _may_fill(recorder)):
                 self._give_up(recorder)  # this path may need fewer tracked arrays
             raise
+        if settings.raise_failures and failure is not None and not isinstance(failure, _OF_PROGRAMS):
+            raise MergeFailed(f"{type(failure).__name__} is raised where all paths are recorded, and not on the path alone") from failure
+        return result
 
     def _alone(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
         """Record this point's path, by guards; a function that translated code has made has no other form."""

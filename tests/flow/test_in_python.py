@@ -116,6 +116,7 @@ TABLE = {
     in_python.repeated_: (operator.mul, each(LISTS, (-1, 0, 1, 3))),
     in_python.join_: (str.join, each(("", ", "), ([], ["a"], ["a", "", "bc"]))),
     in_python.extend_: (list.extend, each(LISTS, SORTED)),
+    in_python.getattr_: (getattr, each(VALUES, ("real", "lost"), (None, 2))),
     in_python.hasattr_: (hasattr, each(LISTS, ("append", "lost"))),
     # A sorted list is a heap.
     in_python.heappush_: (heapq.heappush, each(SORTED, VALUES)),

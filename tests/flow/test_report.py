@@ -17,7 +17,9 @@ from flow import test_guards
 from flow.one_tape import POINTS
 from flow.running import Log, loaded
 from tapediff import flow
-from tapediff.flow import flowed, translated_text
+from tapediff.base.settings import settings
+from tapediff.flow import flowed, operators, translated_text
+from tapediff.flow.merged import MergeFailed
 from tapediff.flow.report import Report
 
 
@@ -481,3 +483,25 @@ def test_a_translated_function_can_be_read():
     namespace = {}
     exec("def f(x):\n    return x", namespace)
     assert translated_text(namespace["f"]).startswith("# not translated: ")
+
+
+@pytest.mark.parametrize("is_raised", [False, True], ids=["recorded_path_by_path", "raised"])
+def test_errors_of_this_package_are_raised_where_tests_run(is_raised, monkeypatch):
+    """Without the setting they cost recordings only, and nobody would see them."""
+
+    def attribute(value, name):
+        raise KeyError(name)
+
+    def f(x):
+        s = x[0] if x[1] > 0 else x[2]
+        return s * x.size
+
+    monkeypatch.setattr(settings, "raise_failures", is_raised)
+    monkeypatch.setattr(operators, "attribute", attribute)
+    safe = td.GuardedTape(f)
+    if is_raised:
+        with pytest.raises(MergeFailed, match="KeyError"):
+            safe(np.ones(3))
+    else:
+        assert safe(np.ones(3)) == 3.0
+        assert "KeyError is raised where both sides of branches are run" in safe.explain()

@@ -45,13 +45,14 @@ from ..containers.generators import Generator
 from ..containers.items import owned, refuse_iterators
 from ..containers.keys import Empty
 from ..containers.lengths import by_lengths
+from ..containers.views import viewed
 from ..operations.divisions import may_be_zero_of_ints, zero_of_ints
-from ..state.fork import guarded, refuse, speculate
+from ..state.fork import guarded, refuse, refuse_store, speculate
 from ..state.identities import AsksIdentities
 from ..state.joins import MOST_OPTIONS
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import note_python, types_of
-from ..state.places import note_attribute, note_contents
+from ..state.places import are_restorable, note_attribute, note_contents
 from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users
@@ -68,7 +69,8 @@ _PURE = frozenset(
      "_collections", "copy", "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect",
      "decimal", "numbers", "string")
 )  # fmt: skip
-_IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "breakpoint", "__import__", "shuffle", "anext"))  # fmt: skip
+_IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "breakpoint", "__import__", "shuffle", "anext",
+                     "add_note", "cache_clear", "setdiag", "sort_indices", "eliminate_zeros", "sum_duplicates"))  # fmt: skip
 # Dict methods with a key argument.
 _KEYED = frozenset(("get", "pop", "setdefault"))
 # Iterate over their arguments, and pass the entries on unchanged.
@@ -91,14 +93,24 @@ _READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count"
 # Methods that only store their arguments.
 _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
 # Array methods that write.
-_WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "setflags"))
+_IN_PLACE = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+# Tracked arrays' operators in place share a name.
+_WRITING_DUNDER = frozenset(("__setitem__", "__delitem__", TrackedArray.__iadd__.__name__, *(f"__i{name}__" for name in _IN_PLACE.split())))
+_WRITING = _WRITING_DUNDER | {"fill", "sort", "put", "partition"}
+# The position of `out` among a function's arguments.
+_OUT_AT = {
+    **dict.fromkeys(("max", "min", "amax", "amin", "all", "any", "argmax", "argmin", "round", "around", "ptp", "dot", "choose"), 2),
+    **dict.fromkeys(("sum", "prod", "cumsum", "cumprod", "mean", "std", "var", "clip", "take", "compress"), 3), "trace": 5,
+}  # fmt: skip
+# Those that change more than entries.
+_RESHAPING = frozenset(("resize", "setflags", "setfield", "byteswap"))
 _SETTING = frozenset(("__setattr__", "__delattr__"))
 # Leave partial effects if a function that they call raises.
 _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
 # Functions that write to their first argument.
 _WRITING_FIRST = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
                             "insort_right", "_count_elements",
-                            "copyto", "put", "place", "fill_diagonal", "put_along_axis", "at"))  # fmt: skip
+                            "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "at"))  # fmt: skip
 _FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for name, made in ORIGINALS.items()}
 _FILLING.update((id(made), least) for made, least in LEAST_FILLS.items())
 
@@ -166,6 +178,8 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
                         argument = owned(argument, is_held)
                     over = mapped if _is_pure(f) else lifted
                     return over(lambda *plain: dispatched(*plain, **named), *args[:choice], argument, *args[choice + 1 :])
+            if state.has_maybes:
+                args = tuple(map(viewed, args))
             for place in range(len(args)):
                 argument = args[place]
                 is_held = is_held_elsewhere((argument,), 2)
@@ -244,7 +258,8 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
     args = taken_out(f, args)
     if state.kinds and type(f) is np.ufunc and not named and len(args) == f.nin and may_be_zero_of_ints(f.__name__, *args):
         return zero_of_ints(f(*args), *args)
-    if not state.has_choices and not named and ((type(f) is np.ufunc and f.ntypes > 1) or isinstance(f, MathFunction)):
+    is_formed = (type(f) is np.ufunc and f.ntypes > 1 and len(args) <= f.nin) or isinstance(f, MathFunction)
+    if is_formed and not state.has_choices and not named:
         return _form(f, args, named)(*args)
     if not state.journals and not state.has_choices and not state.shown and not _is_given_callers(f, args, named):
         return _filled(f, _answered(f, args, named), args, named)
@@ -442,15 +457,20 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
             if isinstance(owner, dict) and name in ("clear", "popitem"):
                 state.made.clear()
         return
+    for out in _outs(f, name, args, named):
+        note_contents(out)
     array = getattr(f, "array", None)
-    array = array if type(array) is TrackedArray else owner
+    if type(array) is not TrackedArray:
+        is_of_class = type(f) in _OF_CLASSES or (type(f) is FunctionType and name in _WRITING_DUNDER)
+        array = f.__self__ if type(f) is MethodWrapperType else args[0] if is_of_class and args else owner
+    if name in _WRITING_DUNDER and not are_restorable(array):
+        refuse_store(f"{name} of a {type(array).__name__} is called in a branch")
     if isinstance(array, np.ndarray):
+        if name in _RESHAPING:
+            refuse_store(f"{name}() of an array is called in a branch")
         if name in _WRITING:
             note_contents(array)
         return
-    if "out" in named:
-        for out in named["out"] if isinstance(named["out"], tuple) else (named["out"],):
-            note_contents(out)
     if isinstance(owner, (str, bytes, int, float, tuple, frozenset, range)) or owner is dict or owner is float or _is_enumeration(f):
         return
     if args and isinstance(args[0], _CONTAINERS) and (getattr(type(args[0]), name, None) is f or hasattr(f, "__objclass__")):
@@ -473,6 +493,18 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
     if type(f) is functools._lru_cache_wrapper and _changes_nothing(f, args, named):  # pyright: ignore[reportAttributeAccessIssue]
         return
     _refuse_anything(f"{name or f}() may change something outside, which cannot be undone where the branch is not taken", _OUTSIDE)
+
+
+def _outs(f: Object, name: str, args: tuple[Object, ...], named: dict[str, Object]) -> tuple[Object, ...]:
+    """The arrays that a call of a NumPy function writes its results to."""
+    out: Object = named.get("out")
+    if out is not None:
+        return out if isinstance(out, tuple) else (out,)
+    if isinstance(f, np.ufunc):
+        return args[f.nin :]
+    owner = getattr(f, "__self__", getattr(f, "array", None))
+    place = _OUT_AT.get(name, 0) - isinstance(owner, np.ndarray)
+    return args[place : place + 1] if place > 0 else ()
 
 
 def _changes_nothing(cache: Object, args: tuple[Object, ...], named: dict[str, Object]) -> bool:

@@ -25,6 +25,7 @@ import numpy as np
 
 from .. import in_python
 from ..anything import Object
+from ..calls.callables import call
 from ..containers import items, keys, sets
 from ..containers.views import View
 from ..operations.dunder import BY_FUNCTION, PLAIN, negative
@@ -32,7 +33,7 @@ from ..operations.objects import attribute, delete_attribute, set_attribute
 from ..operations.tests_of_values import is_instance, type_of
 from ..state.values import state
 from . import lazy, lists_and_dicts, numbers, reductions, sorting
-from .arguments import SEQUENCES, where
+from .arguments import NATIVE, SEQUENCES, where
 
 
 class Program(NamedTuple):
@@ -73,6 +74,12 @@ def _as_it_is(run: Callable[..., Object]) -> Callable[..., Object]:
 
 def _has_plain_fields(value: Object, **_: Object) -> bool:
     return dataclasses.is_dataclass(value) and len(dataclasses.fields(value)) == len(value.__dataclass_fields__)
+
+
+def _getattr(value: Object, name: str, /, *default: Object) -> Object:
+    if not default:
+        return attribute(value, name)
+    return NATIVE if type(value) in PLAIN else call(in_python.getattr_, value, name, *default)
 
 
 # Programs named after their builtins: the builtins' module and names, the programs' module, and what tells whether they apply.
@@ -120,7 +127,7 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     dataclasses.replace: where(_has_plain_fields, in_python.replace_),
     builtins.type: type_of,
     builtins.isinstance: is_instance,
-    builtins.getattr: attribute,
+    builtins.getattr: _getattr,
     builtins.hasattr: where(lambda value, _: type(value) not in PLAIN, in_python.hasattr_),
     builtins.setattr: set_attribute,
     builtins.delattr: delete_attribute,

@@ -30,6 +30,8 @@ from ..state.values import (
     packed_count,
     parts,
     state,
+    unset_where,
+    without_unbound,
 )
 from . import keys, sets
 
@@ -189,6 +191,8 @@ def settled_deeply(value: Object, seen: dict[int, Object] | None = None) -> Obje
     holder: Object = value if isinstance(value, (list, deque, dict)) else getattr(value, "__dict__", None)
     if value is None or (holder is not value and (type(holder) is not dict or isinstance(value, type))):
         return value
+    if holder is not value:
+        settle_attributes(value)
     entries: Object = holder.items() if isinstance(holder, dict) else enumerate(holder)
     for key, entry in list(entries):
         new = settled_deeply(entry, seen)
@@ -199,3 +203,16 @@ def settled_deeply(value: Object, seen: dict[int, Object] | None = None) -> Obje
                 note_attribute(value, key)
             holder[key] = new
     return value
+
+
+def settle_attributes(value: Object) -> None:
+    """Decide by guards which attributes an object has."""
+    for name, found in list(value.__dict__.items()):
+        unset = unset_where(found)
+        if unset is not None:
+            reason = refuse("code needs to know which attributes an object has, by data", "use getattr, or set all before the branch")
+            note_attribute(value, name)
+            if decided(unset, reason):
+                del value.__dict__[name]
+            else:
+                value.__dict__[name] = without_unbound(found)

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ...base.byte_code import COUNTS_REFERENCES, is_held_elsewhere
-from ...recording.arrays.tracked import TrackedArray
+from ...numpy_api.creating import holds_tracked
+from ...recording.arrays.tracked import Flat, TrackedArray
 from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
-from ..state.fork import refuse
-from ..state.places import note_contents, unwritable
+from ..state.fork import refuse, refuse_store
+from ..state.places import are_restorable, note_contents, unwritable
 from ..state.values import CHOICES, Choice, Lazy, has_maybes, is_tracked_value, lifted, state
 from ..users_code import users_method
 from . import entries, keys, lengths, positions, sets
@@ -25,7 +26,7 @@ from .cursors import Cursor
 from .entries import is_conditional
 from .generators import Generator
 from .lengths import unpacked_around
-from .views import View
+from .views import View, viewed
 
 _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
 
@@ -48,14 +49,14 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
         return
     if set_by_data(holder, key, value):
         return
-    note_contents(holder)
+    note_items(holder)
     if kind is TrackedArray and positions.has_slice(key) and type(part := positions.entry_at(holder, key)) is Compressed:
         part[...] = value
         return
     if type(holder) is np.ndarray:
         if positions.is_position(key):
             raise unwritable("a plain array is written to at a data-dependent position")
-        if is_tracked_value(value):
+        if is_tracked_value(value) or (type(value) in (tuple, list) and holds_tracked(value)):
             raise unwritable("a tracked value is written into a plain array")
     holder[key] = value
 
@@ -82,8 +83,16 @@ def delete_item(holder: Object, key: Object) -> None:
         return
     if delete_by_data(holder, key):
         return
-    note_contents(holder)
+    note_items(holder)
     del holder[key]
+
+
+def note_items(holder: Object) -> None:
+    """Note the entries of an object before one is stored or deleted; refuse it on a side if they cannot be restored."""
+    holder = holder.base if type(holder) in (np.flatiter, Flat) else holder
+    if not are_restorable(holder):
+        refuse_store(f"an entry of a {type(holder).__name__} is set in a branch")
+    note_contents(holder)
 
 
 def delete_by_data(holder: Object, key: Object) -> bool:
@@ -129,6 +138,7 @@ def refuse_iterators(items: Object, is_held: bool) -> bool:
 
 def iterated(items: Object) -> Iterable[Object]:
     """An iterable for Python's own iteration."""
+    items = viewed(items)
     kind = type(items)
     method = users_method(kind, "__iter__")
     if method is None and issubclass(kind, (dict, set)) and has_maybes(items):

@@ -5,6 +5,7 @@ If the order of keys depends on data, each value has a number that orders it.
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from functools import partial
@@ -310,8 +311,14 @@ def _base(holder: Object) -> type[dict[Object, Object]]:
     return OrderedDict if isinstance(holder, OrderedDict) else dict
 
 
+# Python's views, of dicts that had no conditional keys when they were made.
+PLAIN_VIEWS: dict[type, int | None] = {type({}.keys()): 0, type({}.values()): 1, type({}.items()): None}
+
+
 def settle(holder: Object) -> None:
-    """Keep the keys present at this point, by guards."""
+    """Keep the keys present at this point, by guards; also those of a dict that a view shows."""
+    if type(holder) in PLAIN_VIEWS:
+        (holder,) = gc.get_referents(holder)
     if not has_conditional_keys(holder):
         return
     reason = refuse("code needs the keys of a dict, which depend on data", "use loops, len, get and `in`, which need no guard")

@@ -112,6 +112,8 @@ def entry_at(holder: Object, key: Object) -> Object:
         if is_int(key) is not True:
             raise Unjoinable("whether a position is an int or a float depends on data", "make it an int everywhere")
         key = note_python(key.astype(np.int64))
+    if isinstance(holder, np.ndarray) and holder.dtype == object and holder.ndim == 1:
+        holder = list(holder)
     if isinstance(holder, (list, tuple, deque, str, bytes, range)):
         n = len(entries_of(holder))
         position = inside(key, n, f"{_name(holder)} index out of range")

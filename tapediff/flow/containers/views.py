@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 from ..anything import Object
-from ..state.values import Lazy
+from ..state.values import Lazy, has_maybes, state
 from . import keys
 from .entries import length
+
+
+def viewed(items: Object) -> Object:
+    """The view for a view of Python's whose dict has got conditional keys; else the items themselves."""
+    if state.has_maybes and type(items) in keys.PLAIN_VIEWS:
+        (holder,) = gc.get_referents(items)
+        if has_maybes(holder):
+            return View(holder, keys.PLAIN_VIEWS[type(items)])
+    return items
 
 
 class View(Lazy):
@@ -39,5 +49,12 @@ class View(Lazy):
         return int(length(self.holder))
 
     def __iter__(self) -> Iterator[Object]:
-        keys.settle(self.holder)
-        return iter((self.holder.items, self.holder.keys, self.holder.values)[0 if self.which is None else self.which + 1]())
+        return iter(plain_view(self))
+
+
+def plain_view(value: Object) -> Object:
+    """Python's own view in place of one of these, of the keys present at this point; other values unchanged."""
+    if type(view := viewed(value)) is not View:
+        return value
+    keys.settle(view.holder)
+    return (view.holder.items if view.which is None else view.holder.values if view.which else view.holder.keys)()

@@ -110,7 +110,7 @@ def zero_of_ints(result: Object, *operands: Object) -> Object:
 
 def is_of_ints(name: str, a: Object, b: Object) -> bool:
     """True for shifts of possible Python ints, and powers with a data-dependent exponent."""
-    if name not in ("lshift", "rshift") and not (name == "pow" and type(b) is TrackedArray):
+    if name not in ("lshift", "rshift") and not (name == "pow" and (type(b) is TrackedArray or (type(b) is int and b < 0))):
         return False
     return all(_is_whole(value) and is_python(value) is not False for value in (a, b))
 
@@ -122,6 +122,9 @@ def _is_whole(value: Object) -> bool:
 def of_ints(name: str, a: Object, b: Object) -> Object:
     """A power of ints; a left shift as a product, a right shift as two quotients, as 2**63 is no int64."""
     if name == "pow":
+        is_float = b < 0
+        what = "an int to the power of a negative int is a float", "write the base as a float"
+        exclude(is_float if type(is_float) is TrackedArray else bool(is_float), lambda: Unjoinable(*what))
         return note_kind(a**b, Kind(True if is_python(a) is is_python(b) is True else None, True))
 
     def error() -> BaseException:

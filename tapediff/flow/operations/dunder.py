@@ -24,9 +24,11 @@ from ..containers.keys import is_by_data, item as item_of_dict
 from ..containers.positions import are_positions, entry_at, is_position, repeated
 from ..containers.sequences import is_of_interest, sequences_compared
 from ..containers.sets import OPERATORS, combined
+from ..containers.views import View, plain_view, viewed
+from ..state.fork import refuse_store
 from ..state.identities import GENERATED
 from ..state.numbers.python_numbers import is_python, is_python_bool, one_if
-from ..state.places import note_contents
+from ..state.places import are_restorable, note_contents
 from ..state.values import CHOICES, Choice, Unjoinable, has_maybes, is_data, lifted, state
 from ..users_code import KNOWN, shared_method, users_method
 from .divisions import check_division, is_of_ints, may_be_zero_of_ints, of_ints, zero_of_ints
@@ -131,8 +133,10 @@ def _are_sequences(op: _Binary, a: Object, b: Object) -> bool:
 
 
 def _is_of_conditional(*operands: Object) -> bool:
-    """True if an operand is a dict or set with conditional keys or members."""
-    return state.has_maybes and any(isinstance(value, (set, dict)) and has_maybes(value) for value in operands)
+    """True if an operand is a dict or set with conditional keys or members, or a view of one."""
+    return state.has_maybes and any(
+        (isinstance(value, (set, dict)) and has_maybes(value)) or type(viewed(value)) is View for value in operands
+    )
 
 
 def _of_conditional(op: _Binary, a: Object, b: Object) -> Object:
@@ -142,7 +146,7 @@ def _of_conditional(op: _Binary, a: Object, b: Object) -> Object:
         return combined(name, a, b)
     settle_deeply(a)
     settle_deeply(b)
-    return op.apply(a, b)
+    return op.apply(plain_view(a), plain_view(b))
 
 
 def _is_repetition(a: Object, b: Object) -> bool:
@@ -366,6 +370,8 @@ def _in_place(name: str) -> Callable[[Object, Object], Object]:
             call(a.extend, b)
             return a
         if _is_native(type(b)) or hasattr(type(a), op.inplace_name):
+            if hasattr(type(a), op.inplace_name) and not are_restorable(a):
+                refuse_store(f"a {type(a).__name__} is changed in place in a branch")
             note_contents(a)
             is_of_types = is_python_bool(a) or is_python_bool(b) or _is_of_types(name, a, b)
             return _dispatched(op, a, b) if is_of_types else inplace(a, b)

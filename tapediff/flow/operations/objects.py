@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, WrapperDescriptorType
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call, function
 from ..containers.choices import kinds_of, mapped, possible
-from ..state.fork import fork_value
-from ..state.places import note_attribute
-from ..state.values import CHOICES, UNBOUND, Choice, lifted, state
+from ..containers.entries import settle_attributes
+from ..state.fork import fork_value, refuse_store
+from ..state.places import note_attribute, note_contents, place_of_attribute
+from ..state.values import CHOICES, UNBOUND, Choice, lifted, state, unset_where, without_unbound
 from ..users_code import KNOWN, has_simple_attributes, is_users, shared_method, users_method
 
 _PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray, TrackedArray}
@@ -46,11 +47,7 @@ def attribute(value: Object, name: str) -> Object:
     except AttributeError:
         pass
     # Outside the handler, so that an error of the method has no context.
-    ask = lambda: call(fallback, value, name)  # noqa: E731 -- its name is its use
-    for option, condition in zip(found.options, found.conditions) if type(found) is Choice else ():
-        if option is UNBOUND:
-            return fork_value(condition, ask, lambda: _bound(found, value, name))
-    return ask() if found is UNBOUND else found
+    return call(fallback, value, name) if found is UNBOUND else _bound(found, value, name)
 
 
 def _of_options(value: Object, name: str) -> Object:
@@ -73,8 +70,28 @@ def _has_plainly(option: Object, name: str) -> bool:
 
 
 def _bound(found: Object, value: Object, name: str) -> Object:
-    """An attribute that may exist on one side only."""
-    return found if type(found) not in CHOICES else CHOICES[type(found)].bound(found, lambda: _missing(value, name))
+    """An attribute that may be set on one side only."""
+    if type(found) not in CHOICES:
+        return found
+    unset = unset_where(found)
+    if unset is None or (owner := _owner(value, name, found)) is None:
+        return CHOICES[type(found)].bound(found, lambda: _missing(value, name))
+    return fork_value(unset, lambda: _of_next(owner, value, name), lambda: without_unbound(found))
+
+
+def _owner(value: Object, name: str, found: Object) -> Object:
+    """The object or class whose own attribute this is, if the look-up goes on where it is not set."""
+    holders = [value, *(value.__mro__ if isinstance(value, type) else type(value).__mro__)]
+    holding = [holder for holder in holders if name in getattr(holder, "__dict__", ())]
+    goes_on = len(holding) > 1 or users_method(type(value), "__getattr__") is not None
+    return holding[0] if goes_on and holding[0].__dict__[name] is found else None
+
+
+def _of_next(owner: Object, value: Object, name: str) -> Object:
+    """An attribute on the side where its first owner does not have it."""
+    note_attribute(owner, name)
+    delattr(owner, name) if isinstance(owner, type) else owner.__dict__.pop(name)
+    return attribute(value, name)
 
 
 def _missing(value: Object, name: str) -> AttributeError:
@@ -99,15 +116,18 @@ def _looked_up(value: Object, kind: type, name: str, native: Callable[[Object, s
         if is_data or name not in getattr(value, "__dict__", ()):
             return call(get, member, value, kind)
     found = native(value, name)
-    if name == "__dict__" and type(found) is dict and id(value) in state.callers:
-        state.callers.add(id(found))  # on some Pythons an object refers to it only after this access, or never
+    if name == "__dict__" and type(found) is dict:
+        settle_attributes(value)
+        state.namespaces[id(found)] = found
+        if id(value) in state.callers:
+            state.callers.add(id(found))  # on some Pythons an object refers to it only after this access, or never
     return found
 
 
 def set_attribute(value: Object, name: str, new: Object) -> None:
     """value.name = new"""
     kind = type(value)
-    if kind not in CHOICES and has_simple_attributes(kind) and getattr(kind, name, None) is None:
+    if kind not in CHOICES and has_simple_attributes(kind) and getattr(kind, name, None) is None and _is_of_python(kind):
         note_attribute(value, name)
         setattr(value, name, new)
     else:
@@ -130,9 +150,41 @@ def _changed(value: Object, name: str, how: str, *new: Object) -> None:
         call(accessor, value, *new)
     elif (put := users_method(type(member), f"__{how}__")) is not None:
         call(put, member, value, *new)
+    elif kind is TrackedArray and new:
+        note_contents(value)  # the descriptors write entries
+        setattr(value, name, *new)
     else:
+        # Fields of named tuples are never set.
+        if not isinstance(value, (type, tuple)) and not (_is_of_python(kind) and _is_kept(member)):
+            refuse_store(f"`{name}` of a {kind.__name__} is set in a branch")
+        if not new:
+            _check_set(value, name)
         note_attribute(value, name)
         (setattr if new else delattr)(value, name, *new)
+
+
+def _is_of_python(kind: type) -> bool:
+    """True for objects whose attributes Python itself sets."""
+    return type(kind.__setattr__) is WrapperDescriptorType
+
+
+def _is_kept(member: Object) -> bool:
+    """True for slots, and attributes that no descriptor of the class sets."""
+    return type(member) is MemberDescriptorType or not hasattr(type(member), "__set__")
+
+
+def _check_set(value: Object, name: str) -> None:
+    """Raise where an attribute that is deleted is not set."""
+    found = place_of_attribute(value, name).get()
+    if type(found) in CHOICES:
+        CHOICES[type(found)].bound(found, lambda: _missing(value, name))
+
+
+def deleted(value: Object, name: str) -> None:
+    """Check that a variable that is deleted has a value."""
+    if type(value) in CHOICES:
+        what = f"cannot access local variable '{name}' where it is not associated with a value"
+        CHOICES[type(value)].bound(value, lambda: UnboundLocalError(what))
 
 
 def method(value: Object, name: str) -> Object:

@@ -20,6 +20,7 @@ from ..containers.items import iterated
 from ..containers.keys import is_by_data, there
 from ..containers.ranges import Counting, holds
 from ..containers.sequences import equal
+from ..containers.views import viewed
 from ..state.completions import Return, replaced
 from ..state.fork import first_of, fork_value
 from ..state.identities import is_same
@@ -117,6 +118,7 @@ def in_(a: Object, b: Object) -> Object:
 def _is_in(a: Object, b: Object) -> Object:
     if type(b) in CHOICES:
         return mapped(_is_in, a, b)
+    b = viewed(b)
     kind = type(b)
     if (method := users_method(kind, "__contains__")) is not None:
         return truth(call(method, b, a))

@@ -35,7 +35,6 @@ from .places import (
     Entry,
     Final,
     Journal,
-    Member,
     Place,
     Plain,
     Version,
@@ -50,7 +49,7 @@ from .places import (
 from .recursions import check_guards, check_instructions, check_recursion, check_sides
 from .tables.columns import joined_by_columns
 from .unshared import joined_results, joined_unshared
-from .values import CHOICES, UNBOUND, Unjoinable, all_of, both, either, facts_of, holds_several, known, negated, state
+from .values import CHOICES, Unjoinable, all_of, both, either, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
 T = TypeVar("T")
@@ -383,9 +382,6 @@ def joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Object
         if yes.tobytes() != no.tobytes():
             raise unwritable("a plain array is written to on one side of a branch")
         return yes
-    if isinstance(place, Member):
-        # An unset attribute falls back to the class's.
-        yes, no = (place.inherited() if value is UNBOUND else value for value in (yes, no))
     return join(test, yes, no)
 
 
@@ -542,6 +538,12 @@ def refuse(what: str, instead: str = "", site: Site | None = None) -> Reason:
         # The body cannot run again.
         attempt.by_guards = True
     return reason
+
+
+def refuse_store(what: str) -> None:
+    """Refuse a change of an object that cannot be restored, on a side; outside, no journal is needed."""
+    if state.journals:
+        refuse(what, "set it before or after the branch, or use Python's containers")
 
 
 def decide(what: str, instead: str = "", site: Site | None = None) -> Reason:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...errors import TrackedValueEscaped
+from ...ir.instruction import is_tracked
 from ...recording.arrays.compressed import CompressedArray
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.arrays.views import laid_as
@@ -94,10 +95,10 @@ class Member(Entry):
     def _namespace(self) -> dict[Object, Object]:
         return vars(self.holder)
 
-    def inherited(self) -> Object:
-        """The class's attribute, if it is a plain value."""
-        found = getattr(type(self.holder), self.name, UNBOUND)
-        return UNBOUND if hasattr(type(found), "__get__") else found
+    def joined(self, test: Object, yes: Object, no: Object) -> Object:
+        if (yes is UNBOUND or no is UNBOUND) and id(self._namespace) in state.namespaces:
+            raise _namespace_read()
+        return NotImplemented
 
 
 class Attribute(Place):
@@ -115,6 +116,16 @@ class Attribute(Place):
             owner.__setattr__(self.holder, self.name, value)
         elif self.get() is not UNBOUND:
             owner.__delattr__(self.holder, self.name)
+
+
+    def joined(self, test: Object, yes: Object, no: Object) -> Object:
+        if self.name in ("__dict__", "__class__"):
+            raise Unjoinable(f"`{self.name}` of an object is set in a branch", "set it before, or set attributes")
+        return NotImplemented
+
+
+def _namespace_read() -> Unjoinable:
+    return Unjoinable("an object gets or loses an attribute in a branch, and its `__dict__` is used", "use getattr, or a dict of its own")
 
 
 class Contents(Place):
@@ -274,8 +285,13 @@ def note_attribute(owner: Object, name: str) -> None:
         KNOWN.forget()
     journal = _journal_of(owner)
     if journal is not None and id(owner) not in journal.made:
-        namespace = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
-        note(Member(owner, name) if type(namespace) is dict and not _is_of_class(owner, name) else Attribute(owner, name))
+        note(place_of_attribute(owner, name))
+
+
+def place_of_attribute(owner: Object, name: str) -> Place:
+    """Where an object's own attribute is kept."""
+    namespace = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
+    return Member(owner, name) if type(namespace) is dict and not _is_of_class(owner, name) else Attribute(owner, name)
 
 
 def check_writes(holder: Object) -> None:
@@ -287,6 +303,13 @@ def check_writes(holder: Object) -> None:
 def _is_of_class(owner: Object, name: str) -> bool:
     """True for slots, `__dict__` and `__class__`."""
     return name in ("__dict__", "__class__") or type(getattr(type(owner), name, None)) is MemberDescriptorType
+
+
+def are_restorable(holder: Object) -> bool:
+    """True for objects whose entries are noted, and those without any."""
+    if isinstance(holder, np.ndarray) and not is_tracked(holder):
+        return type(holder).__setitem__ is np.ndarray.__setitem__
+    return isinstance(holder, (*_CONTAINERS, TrackedArray, CompressedArray)) or not hasattr(type(holder), "__setitem__")
 
 
 def note_contents(holder: Object) -> None:

@@ -131,6 +131,12 @@ def without_unbound(choice: Choice) -> Object:
     return choice_with_rest([choice.options[k] for k in kept], [choice.conditions[k] for k in kept[1:]])
 
 
+def unset_where(value: Object) -> Object:
+    """The condition that a name has no value; None if it always has one."""
+    choices = zip(value.options, value.conditions) if type(value) is Choice else ()
+    return next((condition for option, condition in choices if option is UNBOUND), None)
+
+
 class Maybe(Several):
     """A conditional entry of a container.
 
@@ -263,6 +269,7 @@ class State(threading.local):
         without_effects: calls of caches known to have no side effects.
         callers: ids of objects that exist before the recording.
         before: journal of the callers' objects.
+        namespaces: by id, attributes of objects that the program reads as a dict.
         unsettled: places with data-dependent objects.
         has_choices: some value stands for several.
         made: by id, dict values created on a side for a missing key, with dict and key.
@@ -315,6 +322,7 @@ class State(threading.local):
         self.without_effects: set[tuple[Object, ...]] = set()
         self.callers: set[int] = set()
         self.before: Object = {}
+        self.namespaces: dict[int, Object] = {}
         self.unsettled: dict[Object, Object] = {}
         self.has_choices = self.has_maybes = False
         self.is_in_loop = False

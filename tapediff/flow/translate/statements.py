@@ -365,7 +365,8 @@ class _Function:
 
     def _delete(self, target: ast.expr, values: Expressions) -> list[ast.stmt]:
         if isinstance(target, ast.Name):
-            return [ast.Delete([target])]
+            read = ast.Name(target.id, ast.Load())
+            return [ast.Expr(operator_call("deleted", read, text(target.id))), ast.Delete([target])]
         if isinstance(target, ast.Attribute):
             return [ast.Expr(operator_call("delete_attribute", values.visit(target.value), text(target.attr)))]
         if isinstance(target, ast.Subscript):

@@ -15,7 +15,9 @@ import operator
 import os
 import re
 import sys
-from collections import deque
+import threading
+import weakref
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Set
 from types import (
     BuiltinMethodType,
@@ -43,6 +45,7 @@ from .frozen_walk import globals_of
 from .places import (
     ABSENT,
     BUFFERS,
+    AnswerPlace,
     ArrayPlace,
     Binding,
     CellPlace,
@@ -71,6 +74,18 @@ _BUILTINS = frozenset(vars(builtins))
 
 _WRAPPERS = (MethodType, functools.partial, BuiltinMethodType, staticmethod, classmethod, property, functools.cached_property)
 _PARTS_OF_WRAPPERS = ("__func__", "__self__", "func", "args", "keywords", "fget", "fset")
+
+# Objects that show what another one holds.
+_SHOWING = (MappingProxyType, type({}.keys()), type({}.values()), type({}.items()), np.flatiter)
+
+# What objects of C refer to, besides attributes and contents.
+_ANSWERS: dict[type, tuple[str, Callable[[PythonValue], object]]] = {
+    weakref.ref: ("the object", lambda value: value()),
+    weakref.ProxyType: ("the object", lambda value: value.__init__.__self__),
+    defaultdict: ("default_factory", lambda value: value.default_factory),
+    threading.local: ("the thread's attributes", lambda value: value.__dict__),
+    BaseException: ("args", lambda value: value.args),
+}
 
 # Classes whose objects have no state but attributes and contents.
 _OPEN_BASES = frozenset(
@@ -264,7 +279,7 @@ class Environment:
             # A recursive function whose name is given to the target made of it: within a recording that is the function.
             value = getattr(value, "__wrapped__", value)
         kind = type(value)
-        if kind in PLAIN or isinstance(value, np.generic):
+        if kind in PLAIN or (isinstance(value, np.generic) and kind is not np.void):
             self._token(plain_key(value), label)
         elif value is ABSENT or kind is type(Ellipsis) or is_tracked(value):
             self._token(kind, label)
@@ -338,9 +353,9 @@ class Environment:
         elif isinstance(value, BUFFERS):
             self._token((kind, memoryview(value).tobytes()), label)
             self.places.append(ContentsPlace(value, label))
-        elif kind is MappingProxyType:
+        elif kind in _SHOWING:
             self._token(kind, label)
-            self._refer(gc.get_referents(value)[0], label)
+            self._refer(value.base if kind is np.flatiter else gc.get_referents(value)[0], label)
         elif kind in _LOOKING_UP:
             self._names.add("getattr")
             self._refer(value.__reduce__(), label)
@@ -366,6 +381,10 @@ class Environment:
             self._of_this_package(value, kind, label)
         else:
             self._object(value, kind, label)
+        for base, (name, answer) in _ANSWERS.items():
+            if isinstance(value, base):
+                place = AnswerPlace(value, name, answer)
+                self._bound(place, place.expected, f"{name} of {label}")
 
     def _owns(self, owner: object, ask: Callable[[str], None], *namespaces: Set[str], attributes: Collection[str] = ()) -> None:
         """Note an object whose attributes are looked up by name."""
@@ -499,8 +518,8 @@ class Environment:
 
             self._owns(value, ask, attributes.keys(), *(vars(base).keys() for base in kind.__mro__), attributes=attributes)
             is_library = self._is_library(_module_of(kind))
-            # The attributes of UserDict, UserList and ChainMap are their contents.
-            is_container = any(_module_of(base) == "collections" for base in kind.__mro__)
+            # The attributes of UserDict, UserList, ChainMap and others are their contents.
+            is_container = any(map(_is_container, kind.__mro__))
             for name, part in list(attributes.items()):
                 # Code that the walk skips reads the arrays of its objects, such as a sparse matrix or an interpolant.
                 if name == "__wrapped__" or is_container or (is_library and isinstance(part, np.ndarray)):
@@ -557,6 +576,11 @@ def _portable(token: Hashable) -> object:
     if isinstance(token, frozenset):
         return sorted(map(repr, token))
     return f"{token.__module__}.{token.__qualname__}" if isinstance(token, type) else token
+
+
+def _is_container(base: type) -> bool:
+    module = _module_of(base)
+    return module == "collections" or module.startswith("scipy.sparse") or base is weakref.WeakValueDictionary
 
 
 def _is_called_unnamed(name: str, member: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from array import array
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
@@ -27,8 +28,8 @@ ABSENT = _Absent()
 SMALL = 1024
 SAMPLED_WORDS = 16
 
-# Arrays of the standard library.
-BUFFERS = (bytearray, array, memoryview)
+# Objects of bytes that may change: arrays of the standard library, objects of C, and records of NumPy's arrays.
+BUFFERS = (bytearray, array, memoryview, ctypes.c_int.__mro__[-2], np.void)
 
 # Odd numbers without a pattern; numpy.random takes longer to import than all else here.
 _DIGESTS = b"".join(blake2b(b"%d" % k).digest() for k in range(watch.BLOCK_WORDS // 8))
@@ -137,6 +138,26 @@ class SlotPlace(Binding):
     def rows(self, keep: list[object]) -> list[watch.Row]:
         keep += [self.owner, self.name, self.expected]
         return [watch.Row(watch.SLOT, id(self.owner), id(self.name), self._address)]
+
+
+class AnswerPlace(Binding):
+    """What an object of C refers to, as a function tells: the object of a weak reference, the arguments of an error."""
+
+    __slots__ = ("_ask", "name")
+
+    def __init__(self, owner: PythonValue, name: str, ask: Callable[[PythonValue], object]) -> None:
+        self.name, self._ask, self.owner = name, ask, owner
+        super().__init__(owner, self.now())
+
+    def now(self) -> object:
+        try:
+            return self._ask(self.owner)
+        except ReferenceError:  # of a proxy whose object is gone
+            return ABSENT
+
+    def rows(self, keep: list[object]) -> list[watch.Row]:
+        keep += [self.owner, self.expected]
+        return called(self.is_same, keep)
 
 
 class SizePlace(Place):
@@ -260,11 +281,11 @@ class ArrayPlace(Place):
         self._digests: np.ndarray | None = None
         if owner.dtype.hasobject:
             # The objects that the references point to have tokens of their own.
-            self._saved = owner.tobytes()
+            self._saved = np.ndarray.tobytes(owner)
             self.key: Hashable = (np.ndarray, owner.dtype.str, owner.shape)
             return
         if self._contents == "all":
-            self._saved = owner.tobytes()
+            self._saved = np.ndarray.tobytes(owner)
             self.key = (np.ndarray, owner.dtype.str, owner.shape, self._saved)
             return
         if not self._contents:
@@ -285,7 +306,7 @@ class ArrayPlace(Place):
         if _header(self.owner) != self._header:
             return False
         if self._contents == "all":
-            return self.owner.tobytes() == self._saved
+            return np.ndarray.tobytes(self.owner) == self._saved
         if not self._contents:
             return True
         memory = _memory(self.owner)
@@ -309,7 +330,7 @@ class ArrayPlace(Place):
         if self._contents == "all":
             if not (array.flags.c_contiguous or array.flags.f_contiguous):
                 return [*made, *called(self.is_same, keep)]
-            saved = np.frombuffer(array.tobytes("A"), np.uint8)
+            saved = np.frombuffer(np.ndarray.tobytes(array, "A"), np.uint8)
             keep.append(saved)
             made.append(watch.Row(watch.MEMORY, array.ctypes.data, saved.ctypes.data, saved.size))
         elif self._contents:

@@ -10,7 +10,7 @@ import operator
 import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -81,7 +81,7 @@ class TrackedArray(Versioned):
             return int
         return self.type.dtype.type
 
-    shape = property(lambda self: self.type.shape)
+    shape = property(lambda self: self.type.shape, lambda self, _: _refuse_new_shape(self))
     dtype = property(lambda self: self.type.dtype)
     ndim = property(lambda self: len(self.type.shape))
     size = property(lambda self: self.type.size)
@@ -327,6 +327,10 @@ def _computing(index: Operand) -> Computes | None:
     return next((part for part in (index if type(index) is tuple else (index,)) if issubclass(type(part), Computes)), None)
 
 
+def _refuse_new_shape(array: TrackedArray) -> NoReturn:
+    raise UnsupportedMethod("the shape of a tracked array cannot be set", at=user_site(), got=kind_of(array), fix="x = x.reshape(...)")
+
+
 class Flat:
     """x.flat: the array's entries in one row, for reading, writing and iterating."""
 
@@ -341,7 +345,8 @@ class Flat:
         functions.put_flat(self.base, np.reshape(positions, (-1,)), value)
 
     def __iter__(self) -> Iterator[Operand]:
-        return iter(functions.reshape(self.base, (-1,)))
+        row = functions.reshape(self.base, (-1,))
+        return iter(row if row is self.base or row._view is not None else EntriesByPosition(self.base))
 
     def __len__(self) -> int:
         return self.base.size
@@ -365,6 +370,41 @@ class Entries:
         if position >= self.array.type.shape[0]:
             raise IndexError(position)
         return self.array[position]
+
+
+class EntriesByPosition(Entries):
+    """The entries of an array in NumPy's order, each as it is when it is read: a copy in one row would be as old as the iterator."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return self.array.size
+
+    def __getitem__(self, position: int) -> Operand:
+        if position >= self.array.size:
+            raise IndexError(position)
+        return self.array[self.place(position)]
+
+    def place(self, position: int) -> tuple[int, ...]:
+        """The index of an entry."""
+        return tuple(map(int, np.unravel_index(position, self.array.shape)))
+
+
+class Enumerated:
+    """What np.ndenumerate asks for the entries and their indices, in place of NumPy's flat iterator."""
+
+    def __init__(self, array: TrackedArray) -> None:
+        self.entries, self.position = EntriesByPosition(array), 0
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        return self.entries.place(self.position) if self.position < len(self.entries) else ()
+
+    def __next__(self) -> Operand:
+        if self.position >= len(self.entries):
+            raise StopIteration
+        self.position += 1
+        return self.entries[self.position - 1]
 
 
 class _Bound(NamedTuple):

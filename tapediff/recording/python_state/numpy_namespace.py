@@ -32,6 +32,7 @@ from ...numpy_api.complex_numbers.pair import is_complex
 from ...numpy_api.composed import choosing, filling, numpys_own, per_element
 from ...numpy_api.creating import holds_tracked
 from ...numpy_api.joining import as_value
+from ..arrays.tracked import Enumerated
 from . import filled_arrays, math_functions, scipy_functions, scipy_methods
 from .filled_arrays import Fills, filled
 from .process_state import process
@@ -199,6 +200,7 @@ def _print(*values: Operand, **named: Operand) -> None:
 _CONCATENATOR = type(np.r_).__mro__[1]
 _METHODS: tuple[_Method, ...] = (
     _method(_CONCATENATOR, "__getitem__", numpys_own.method_code(_CONCATENATOR.__getitem__)),
+    _method(np.ndenumerate, "__init__", lambda self, arr: setattr(self, "iter", Enumerated(creating.asarray(arr)))),
     _method(np.vectorize, "__call__", per_element.call_vectorized),
     (builtins, "print", print, _print),
 )

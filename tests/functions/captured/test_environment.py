@@ -4,13 +4,16 @@ import array
 import builtins
 import collections
 import contextlib
+import ctypes
 import dataclasses
 import functools
 import importlib
 import operator
 import sys
+import threading
 import types
 import warnings
+import weakref
 
 import numba
 import numpy as np
@@ -383,6 +386,31 @@ ROUNDABOUT = {
     ),
     "an entry of an array of the standard library": ("d = array.array('d', [1.0])\ndef f(x): return x * d[0]", "d[0] = 2.0"),
     "a byte": ("d = bytearray(b'ab')\ndef f(x): return x * d[0]", "d[0] = 7"),
+    "a number of C": ("d = ctypes.c_double(1)\ndef f(x): return x * d.value", "d.value = 2.0"),
+    "an entry of an array of C": ("d = (ctypes.c_double * 2)(1, 2)\ndef f(x): return x * d[0]", "d[0] = 2.0"),
+    "a field of a structure of C": (
+        "class C(ctypes.Structure): _fields_ = [('a', ctypes.c_double)]\nd = C(1.0)\ndef f(x): return x * d.a", "d.a = 2.0",
+    ),
+    "a field of a record": ("d = np.ones(2, [('p', 'f8')])[0]\ndef f(x): return x * d['p']", "d['p'] = 2.0"),
+    "what x.flat shows": ("d = np.ones(2).flat\ndef f(x): return x * d[0]", "d[0] = 2.0"),
+    "what a view of a dict shows": ("e = {'a': 1.0}\nd = e.values()\ndef f(x): return x * sum(d)", "e['a'] = 2.0"),
+    "a mask": ("d = np.ma.array([1.0, 2.0], mask=[0, 0])\ndef f(x): return x * float(d.sum())", "d.mask[0] = True"),
+    "the data of a masked array": ("d = np.ma.array([1.0, 2.0], mask=[0, 0])\ndef f(x): return x * float(d.sum())", "d.data[0] = 2.0"),
+    "what a weak reference leads to": (
+        "class K: a = 1.0\ne = K()\nd = weakref.ref(e)\ndef f(x): return x * d().a", "e.a = 2.0",
+    ),
+    "what a weak proxy leads to": ("class K: a = 1.0\ne = K()\nd = weakref.proxy(e)\ndef f(x): return x * d.a", "e.a = 2.0"),
+    "an entry of a dict of weak references": (
+        "class K: a = 1.0\ne = K()\nd = weakref.WeakValueDictionary(k=e)\ndef f(x): return x * d['k'].a", "e.a = 2.0",
+    ),
+    "an attribute in the thread": ("d = threading.local()\nd.a = 1.0\ndef f(x): return x * d.a", "d.a = 2.0"),
+    "what makes the missing entries of a dict": (
+        "d = collections.defaultdict(lambda: 1.0)\ndef f(x): return x * d.default_factory()", "d.default_factory = lambda: 2.0",
+    ),
+    "the arguments of an error": ("d = ValueError(1.0)\ndef f(x): return x * d.args[0]", "d.args = (2.0,)"),
+    "an entry of a sparse matrix that is a dict": (
+        "d = scipy.sparse.dok_matrix(np.eye(2))\ndef f(x): return x * d[0, 0]", "d[0, 0] = 2.0",
+    ),
     "what a memoryview shows": ("e = np.ones(3)\nd = memoryview(e)\ndef f(x): return x * d[0]", "e[0] = 7"),
     "an attribute of an array": (
         "class Mine(np.ndarray): pass\nd = np.ones(2).view(Mine)\nd.unit = 1.0\ndef f(x): return x * d.unit", "d.unit = 2.0",
@@ -429,8 +457,8 @@ ROUNDABOUT = {
 def test_what_is_read_in_a_roundabout_way_is_compared_too(case, native, tmp_path):
     """And GuardedTape gives the answer of now: the function is translated from a file, whose helpers are kept by what they are."""
     text, change = ROUNDABOUT[case]
-    names = {m.__name__: m for m in (array, builtins, collections, contextlib, functools, operator, sys, types)}
-    names |= {"np": np, "__name__": "a_module_of_the_user"}
+    names = {m.__name__: m for m in (array, builtins, collections, contextlib, ctypes, functools, operator, sys, threading, types, weakref)}
+    names |= {"np": np, "scipy": scipy, "__name__": "a_module_of_the_user"}
     file = tmp_path / "a_file_of_the_user.py"
     file.write_text(text + f"\ndef change():\n    global {', '.join(sorted({*names, 'd', 'e', 'get', 'g', 'rate'}))}\n    " + change.replace("\n", "\n    "))
     try:
