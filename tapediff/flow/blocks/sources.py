@@ -10,13 +10,14 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
+from ...ops.elementwise.comparison import EXISTS
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..containers.compressed import Conditional
 from ..state.numbers.bounds import note_bounds
 from ..state.numbers.python_numbers import Kind, kind_of, note_kind
 from ..state.tables.forms import Form, Number, form_of, number_form, tuple_of
-from ..state.values import Maybe, is_data, parted
+from ..state.values import Maybe, facts_of, is_data, parted, state
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Source:
         last: the leaves of the last item.
         kinds: of the leaves.
         is_conditional: an item is the condition that it exists, and its value.
+        positions, length: an item exists if its position is below the length; None for others.
     """
 
     count: int
@@ -38,11 +40,19 @@ class Source:
     last: list[Object]
     kinds: list[Kind]
     is_conditional: bool = False
+    positions: range | None = None
+    length: Operand = None
 
     def item(self, leaves: list[Operand]) -> Object:
         """Rebuild an item from its leaves."""
         item = self.form.made(iter([note_kind(leaf, kind) for leaf, kind in zip(leaves, self.kinds)]))
         return Maybe(*item) if self.is_conditional else item
+
+    def note_existence(self, leaves: list[Operand]) -> None:
+        """Note that positions are below the length, in an iteration whose item exists."""
+        for leaf, stream in zip(leaves, self.streams) if self.positions is not None else ():
+            if type(stream) is np.ndarray and np.array_equal(stream, self.positions):
+                state.facts = {**state.facts, **facts_of(EXISTS(leaf, self.length), True)}
 
     def note_bounds(self, leaves: list[Operand]) -> None:
         """Note the bounds of entries of integer streams."""
@@ -85,12 +95,15 @@ def source_of(iterator: Iterator[Object], count: int) -> Source | None:
     """The next `count` items of an iterator, without advancing it; None if their forms differ."""
     kind = type(iterator)
     if isinstance(iterator, Conditional):
-        source = source_of(iterator.pairs, count)
-        return source and replace(source, is_conditional=True)
+        source, kept = source_of(iterator.pairs, count), iterator.kept
+        if source is None or kept is None or kept.length is None:
+            return source and replace(source, is_conditional=True)
+        first = kept.extent - left_in(_reduced(iterator.pairs)[1][0])
+        return replace(source, is_conditional=True, positions=range(first, first + count), length=kept.length)
     made = _reduced(iterator)
     if kind is enumerate:
         inner, number = made[1]
-        parts = [_numbers(range(number, number + count)), source_of(inner, count)]
+        parts = [numbers_of(range(number, number + count)), source_of(inner, count)]
     elif kind is zip:
         is_strict = len(made) > 2 and bool(made[2])
         if is_strict and len(set(map(left_in, made[1]))) > 1:
@@ -102,6 +115,13 @@ def source_of(iterator: Iterator[Object], count: int) -> Source | None:
     if len(found) < len(parts):
         return None
     return _together(found)
+
+
+def up_to(length: Operand, positions: range) -> Source:
+    """The positions below a length."""
+    numbers = numbers_of(positions)
+    mask = _of_array(EXISTS(numbers.streams[0], length))
+    return replace(_together([mask, numbers]), is_conditional=True, positions=positions, length=length)
 
 
 def _together(parts: list[Source]) -> Source:
@@ -117,11 +137,12 @@ def _of_items(made: Object, count: int) -> Source | None:
         return _of_list(items[: place + 1][::-1][:count])
     rest = getattr(items, "array", items)[place : place + count]
     if isinstance(rest, range):
-        return _numbers(rest)
+        return numbers_of(rest)
     return _of_array(rest) if isinstance(rest, (np.ndarray, TrackedArray)) else _of_list(list(rest))
 
 
-def _numbers(items: range) -> Source:
+def numbers_of(items: range) -> Source:
+    """The numbers of a range."""
     stream = np.arange(items.start, items.stop, items.step)
     return Source(len(items), Number((), stream.dtype, True), [stream], [items[-1]], [Kind(True, True)])
 

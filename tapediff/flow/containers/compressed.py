@@ -58,7 +58,7 @@ class Compressed(CompressedArray, Lazy):
 
     def steps(self) -> Iterable[Object]:
         kept = self.kept.get(-self.ndim)
-        return self.entries() if kept is None else Conditional(zip(kept.mask, self._rows()))
+        return self.entries() if kept is None else Conditional(zip(kept.mask, self._rows()), kept)
 
     def _rows(self) -> Iterable[Object]:
         """The entries along the first axis, whether selected or not."""
@@ -69,26 +69,26 @@ class Compressed(CompressedArray, Lazy):
 class Zipped(Lazy):
     """The first entries of arrays whose lengths may be data, and of sequences, side by side."""
 
-    __slots__ = ("columns", "mask")
+    __slots__ = ("columns", "kept")
 
     def __init__(self, columns: Iterable[Object]) -> None:
         self.columns = [column.packed(-column.ndim) if is_of_data_length(column) else column for column in columns]
         kept = {id(one): one for column in self.columns if is_of_data_length(column) for one in [column.kept[-column.ndim]]}
         first, *others = kept.values()
-        least, self.mask = min(one.extent for one in kept.values()), first.mask
+        least, self.kept = min(one.extent for one in kept.values()), first
         if not all(are_alike(first, other) for other in others):
-            self.mask = functools.reduce(operator.and_, (one.mask[:least] for one in kept.values()))
+            self.kept = Kept(functools.reduce(operator.and_, (one.mask[:least] for one in kept.values())))
 
     def length(self) -> Object:
-        return np.sum(self.mask)
+        return np.sum(self.kept.mask)
 
     def entries(self) -> list[Object]:
-        conditions = list(self.mask)
+        conditions = list(self.kept.mask)
         note_packed(conditions)
         return [maybe(condition, row) for condition, row in zip(conditions, self._rows())]
 
     def steps(self) -> Iterable[Object]:
-        return Conditional(zip(self.mask, self._rows()))
+        return Conditional(zip(self.kept.mask, self._rows()), self.kept)
 
     def _rows(self) -> Iterator[Object]:
         return zip(*[column._rows() if isinstance(column, Compressed) else column for column in self.columns])
@@ -100,12 +100,16 @@ def is_of_data_length(value: Object) -> bool:
 
 
 class Conditional:
-    """An iterator of conditional entries, from pairs of a condition and a value."""
+    """An iterator of conditional entries, from pairs of a condition and a value.
 
-    __slots__ = ("pairs",)
+    Attributes:
+        kept: the conditions.
+    """
 
-    def __init__(self, pairs: Iterator[tuple[Object, Object]]) -> None:
-        self.pairs = pairs
+    __slots__ = ("kept", "pairs")
+
+    def __init__(self, pairs: Iterator[tuple[Object, Object]], kept: Kept | None = None) -> None:
+        self.pairs, self.kept = pairs, kept
 
     def __iter__(self) -> Iterator[Object]:
         return self
