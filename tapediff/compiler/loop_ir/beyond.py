@@ -64,13 +64,24 @@ class Carry(NamedTuple):
     number: int
 
 
+class EntryOf(NamedTuple):
+    """The entries of a loop's carry, as it was before the iteration, at positions, from `ends` on.
+
+    Attributes:
+        place: the carry's number, and that of the instruction that computes the positions.
+    """
+
+    ends: Ends
+    place: tuple[int, int]
+
+
 class Identity(NamedTuple):
     """The entries of the unit matrix from `ends` on; all are if there are none."""
 
     ends: Ends
 
 
-Known: TypeAlias = Beyond | Range | Integer | IsNegative | Carry | Identity | None
+Known: TypeAlias = Beyond | Range | Integer | IsNegative | Carry | EntryOf | Identity | None
 
 
 def shifted(ends: Ends, by: int) -> Ends:
@@ -227,8 +238,8 @@ def _called(name: str, given: list[Known]) -> Known:
             chosen = a if condition.value else b
             if isinstance(chosen, Identity):
                 return Identity(condition.ends | chosen.ends)
-            return type(chosen)(condition.ends | chosen.ends, chosen[1]) if isinstance(chosen, (Beyond, Carry)) else None
-        if isinstance(a, (Beyond, Carry)) and isinstance(b, (Beyond, Carry)) and a[1] == b[1] and type(a) is type(b):
+            return type(chosen)(condition.ends | chosen.ends, chosen[1]) if isinstance(chosen, (Beyond, Carry, EntryOf)) else None
+        if isinstance(a, (Beyond, Carry, EntryOf)) and isinstance(b, type(a)) and a[1] == b[1]:
             return type(a)(a.ends | b.ends, a[1])
         return None
     if name == "exists":

@@ -15,13 +15,13 @@ from ...ir.instruction import BOOL, CONSTANT, GUARD, INPUT, Instruction
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
-from ...ops.arrays.indexing import ASSEMBLE
+from ...ops.arrays.indexing import ASSEMBLE, GATHER, PUT, SCATTER_ADD
 from ...ops.arrays.reductions import SUM
 from ...ops.control.callee import Callee
 from ...ops.control.loop_forms import LoopForm
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR, SELECT
 from ...ops.matrices.products import MATMUL
-from .beyond import NO_ENDS, Beyond, Carry, Ends, Known, evaluated
+from .beyond import NO_ENDS, Beyond, Carry, Ends, EntryOf, Known, evaluated
 
 
 class Idle(NamedTuple):
@@ -79,6 +79,10 @@ def _value(instruction: Instruction, known: list[Known], inputs: Mapping[int, Kn
         found = evaluated(op.scalar, dict(zip(op.arguments, given)))
         changes = isinstance(found, Carry) and tape.input_types[found.number] != instruction.type
         return None if changes else found
+    if op in (GATHER, PUT, SCATTER_ADD):
+        return _at_positions(op, instruction.inputs, given)
+    if len(given) == 1 and isinstance(given[0], EntryOf) and op.moves and instruction.type.size == 1:
+        return given[0]
     values = [one for one in given if isinstance(one, Beyond)]
     zeros = [one for one in values if one.value == 0]
     # Copies of one number; sums and parts of zeros; and products with these.
@@ -87,6 +91,20 @@ def _value(instruction: Instruction, known: list[Known], inputs: Mapping[int, Kn
         return values[0]._replace(ends=NO_ENDS.union(*(one.ends for one in values)))
     # As in beyond.py, not where entries exist.
     return next((zero for zero in zeros if zero.ends), None) if op is MATMUL else None
+
+
+def _at_positions(op: Op, inputs: tuple[int, ...], given: list[Known]) -> Known:
+    """The facts about entries that are read or written at positions that data decide."""
+    first, *others = given
+    if op is SCATTER_ADD:
+        return first if isinstance(first, Beyond) and first.value == 0 else None
+    if not isinstance(first, Carry):
+        return None
+    if op is GATHER:
+        return EntryOf(first.ends, (first.number, inputs[1]))
+    # Writes what is there.
+    is_same = isinstance(others[0], EntryOf) and others[0].place == (first.number, inputs[2])
+    return first._replace(ends=first.ends | others[0].ends) if is_same else None
 
 
 def with_constants(callee: Callee, values: Mapping[int, bool]) -> Callee:
