@@ -1,6 +1,7 @@
 """Loops of a callee whose last iterations leave every carry as it is: those of entries that do not exist, which a mask tells.
 
-The callee's tape is evaluated with what is known of its streams beyond an end: each carry has to come out as it went in.
+The callee's tape is evaluated with what is known of its streams beyond an end: each carry has to come out as it went in. A loop that
+goes backwards begins there, so its carries then have their first values; of another one, a carry may change that nothing reads after it.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ class Idle(NamedTuple):
 
     Attributes:
         ends: of the iterations that change a carry; None if it is not known.
+        changed: the carries that other iterations change as well; `ends` is right if nothing reads their last values.
         carries: the carries that have one value in all iterations.
         outputs: what is known of the callee's other outputs beyond.
     """
 
     ends: Ends | None
+    changed: frozenset[int]
     carries: dict[int, Beyond]
     outputs: list[Known]
 
@@ -55,16 +58,28 @@ def idle_iterations(callee: Callee, form: LoopForm, streams: Mapping[int, Known]
         made = tape.instructions[tape.outputs[k]]
         if isinstance(value, Beyond) and made.op is CONSTANT and np.all(made.params[0] == value.value):
             fixed[k] = value
-    given = {**{k: Carry(NO_ENDS, k) for k in range(form.carries)}, **fixed, **streams}
-    known = list[Known]()
-    for instruction in tape.instructions:
-        known.append(_value(instruction, known, given, tape))
-    ends: Ends | None = NO_ENDS
-    for k, output in enumerate(tape.outputs[: form.carries]):
-        found = known[output]
-        if k not in fixed and ends is not None:
-            ends = ends | found.ends if isinstance(found, Carry) and found.number == k else None
-    return Idle(ends or None, fixed, [known[output] for output in tape.outputs[form.carries :]])
+    beyond = NO_ENDS.union(*(one.ends for one in streams.values() if isinstance(one, Beyond)))
+    of_carries: dict[int, Known] = {k: Carry(NO_ENDS, k) for k in range(form.carries)}
+    if form.backwards:
+        of_carries |= {k: one._replace(ends=beyond) for k, one in first.items() if isinstance(one, Beyond)}
+    while True:
+        given, known = {**of_carries, **fixed, **streams}, list[Known]()
+        for instruction in tape.instructions:
+            known.append(_value(instruction, known, given, tape))
+        found = {k: known[tape.outputs[k]] for k in of_carries if k not in fixed}
+        others = {k for k, one in found.items() if of_carries[k] is not None and not _is_kept(one, of_carries[k])}
+        if not others:
+            break
+        # At first, whether it keeps any value, not its first one alone.
+        of_carries |= {k: None if isinstance(of_carries[k], Carry) else Carry(NO_ENDS, k) for k in others}
+    changed = frozenset(k for k in found if of_carries[k] is None)
+    ends = None if changed and form.backwards else NO_ENDS.union(*(one.ends for k, one in found.items() if k not in changed))
+    return Idle(ends, changed, fixed, [known[output] for output in tape.outputs[form.carries :]])
+
+
+def _is_kept(after: Known, before: Known) -> bool:
+    """True if a carry comes out of an iteration as it went in."""
+    return isinstance(after, (Beyond, Carry)) and type(after) is type(before) and after[1] == before[1]
 
 
 def _value(instruction: Instruction, known: list[Known], inputs: Mapping[int, Known], tape: Tape) -> Known:
