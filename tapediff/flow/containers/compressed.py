@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ...recording.arrays.compressed import CompressedArray, Kept
+from ...recording.arrays.compressed import LEAST_SIZE, CompressedArray, Kept
 from ...recording.arrays.compressed_functions import are_alike
 from ..anything import Object
 from ..state.fork import by_guards, refuse
@@ -29,7 +29,7 @@ class Compressed(CompressedArray, Lazy):
         if is_data(count):
             # Of a length that is NumPy's number, a copy is Python's int.
             count = note_python(count + 0 if kept.length is not None and not kept.is_size else count)
-            note_bounds(count, 0, kept.extent)
+            note_bounds(count, LEAST_SIZE if kept.is_size else 0, kept.extent)
         return count
 
     def settled(self) -> Object:

@@ -18,7 +18,7 @@ from ...ir.containers import has_buffers
 from ...ir.instruction import Operand, Tree, UserFunction, is_tracked
 from ...ir.keys import static_key
 from ...ir.tape import Tape
-from ..arrays.compressed import DTYPES, CompressedArray, Kept
+from ..arrays.compressed import DTYPES, LEAST_SIZE, CompressedArray, Kept
 from .bind_call import BoundCall
 from .int_arguments import MOST_PATHS_BY_INTS, depends_on_ints_only
 
@@ -134,8 +134,8 @@ class SizesOfCalls:
         if count == 1:
             self._compare(shapes)
         flat = [size for shape in shapes for size in shape]
-        if min(flat[k] for k in self.varying) < 2:
-            return None  # as NumPy broadcasts an axis of size 1, and reductions of none differ
+        if min(flat[k] for k in self.varying) < LEAST_SIZE:
+            return None
         # The smallest tape first, as in `ranges`.
         for extents, entries in sorted(self.tapes.items(), key=lambda tape: tape[0].largest):
             if extents.serve(shapes, math.inf if entries < FEW_ENTRIES else WASTE):
@@ -154,7 +154,7 @@ class SizesOfCalls:
         """For each size of a tape, the least and the largest value that it serves, and the largest of the next smaller tape."""
         waste = math.inf if self.tapes.get(extents, 0) < FEW_ENTRIES else WASTE
         smaller = [e.largest for e in self.tapes if e != extents and e.axes == extents.axes and all(map(le, e.largest, extents.largest))]
-        least = [2 if most <= SMALLEST else max(2, math.ceil((most - APART) / waste)) for most in extents.largest]
+        least = [LEAST_SIZE if most <= SMALLEST else max(LEAST_SIZE, math.ceil((most - APART) / waste)) for most in extents.largest]
         return list(zip(least, extents.largest, max(smaller, default=(0,) * len(least)), strict=True))
 
     def _compare(self, shapes: Shapes) -> None:

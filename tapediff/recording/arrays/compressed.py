@@ -42,6 +42,8 @@ from .tracked import TrackedArray
 _ALL = slice(None)
 # Of arrays that are kept whole.
 DTYPES = (FLOAT64, np.dtype(np.float32), INT64, BOOL)
+# Sizes of arguments that are data are never less: NumPy's rules differ for axes of one entry, and of none.
+LEAST_SIZE = 2
 _OUTSIDE = "an index is out of bounds of an array whose length depends on data"
 
 
