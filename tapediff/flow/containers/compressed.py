@@ -13,7 +13,7 @@ from ...recording.arrays.compressed_functions import are_alike
 from ..anything import Object
 from ..state.fork import by_guards, refuse
 from ..state.joins import maybe
-from ..state.numbers.bounds import note_bounds
+from ..state.numbers.bounds import below, bounds_on_all_paths, difference, ends, note_bounds, outcome
 from ..state.numbers.python_numbers import note_python
 from ..state.values import Lazy, is_data, note_packed
 
@@ -31,6 +31,16 @@ class Compressed(CompressedArray, Lazy):
             count = note_python(count + 0 if kept.length is not None and not kept.is_size else count)
             note_bounds(count, LEAST_SIZE if kept.is_size else 0, kept.extent)
         return count
+
+    def _cut(self, axis: int, start: Object, stop: Object, count: Object) -> Object:
+        width = difference(start, stop)
+        if width is None or width <= 0 or not (_is_at_most(0, start) and _is_at_most(stop, count)):
+            return super()._cut(axis, start, stop, count)
+        # A window that moves: so many entries exist.
+        low, high = ends(bounds_on_all_paths(start))
+        most = self.whole.type.shape[axis] - width
+        first = start if low >= 0 and high <= most else np.clip(start, 0, most)
+        return self.with_kept(axis, self._along(first + np.arange(width), axis), None)
 
     def settled(self) -> Object:
         reason = refuse(
@@ -64,6 +74,12 @@ class Compressed(CompressedArray, Lazy):
         """The entries along the first axis, whether selected or not."""
         others = {axis: kept for axis, kept in self.kept.items() if axis != -self.ndim}
         return self.whole if not others else [type(self)(row, others) for row in self.whole]
+
+
+def _is_at_most(a: Object, b: Object) -> bool:
+    """True if a <= b on this path, as far as bounds and tests tell."""
+    test = below(b, a)
+    return test is False or (is_data(test) and outcome(test) is False)
 
 
 class Zipped(Lazy):

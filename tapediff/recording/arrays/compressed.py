@@ -341,7 +341,7 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         if not all(type(entry) in (slice, int, type(None)) for entry in entries):
             return None
         if all(type(entry) is slice and entry == _ALL for entry in entries):
-            return type(self)(made.whole[...], made.kept) if made is self else made
+            return type(self)(made.whole[...], made.kept) if made is self else made if made.kept else made.whole
         if not made.kept and self.ndim == 1 and entries == [0]:
             return made.whole[0]
         whole = made.whole[tuple(entries)]

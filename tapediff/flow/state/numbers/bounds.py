@@ -78,6 +78,14 @@ def below(a: Object, b: Object) -> Object:
     return _compared("less", a, b)
 
 
+def difference(a: Object, b: Object) -> int | None:
+    """b - a for tracked ints, if one is the other and a constant on this path."""
+    if not (is_data(a) and is_data(b)) or a._recorder is not b._recorder:
+        return None
+    (of_a, above_a), (of_b, above_b) = (_without_shift(value._recorder, value._id, {}) for value in (a, b))
+    return int(above_b - above_a) if of_a == of_b else None
+
+
 def equals(a: Object, b: Object) -> Object:
     """a == b for ints; a plain bool where the bounds of both tell."""
     return _compared("equal", a, b)
