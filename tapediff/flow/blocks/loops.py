@@ -30,7 +30,7 @@ from ..state.completions import Completion, Return, folded, replaced
 from ..state.fork import fork_value, guarded, observed, select
 from ..state.numbers.bounds import bounds_of, ends, note_bounds
 from ..state.places import Entry, WithCells, put
-from ..state.recursions import is_of_sizes
+from ..state.recursions import TooDeep, is_of_sizes
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, facts_of, is_data, lifted, state
 from .blocks import BREAK, Block, LoopEnds, after_loop, for_each_option, if_
 from .exits import Exits
@@ -71,7 +71,7 @@ def for_(*args: Object) -> Completion:
     steps = iter(found)
     if is_stepped or type(found) in (GeneratorType, Generator):
         steps = _stepped(steps, loop)
-    if is_of_sizes() and type(steps) is Conditional and left_in(steps) and _over(steps, left_in(steps), loop, body, is_shared):
+    if is_of_sizes() and type(steps) is Conditional and _all_over(steps, loop, body, is_shared):
         return loop.end(otherwise)
     length = _Length()
     for item in steps:
@@ -240,6 +240,16 @@ def _over(steps: Iterator[Object], count: int, loop: LoopEnds, body: Callable[[O
         deque(steps, maxlen=0)
     exits.leave_by(loop)
     return True
+
+
+def _all_over(steps: Iterator[Object], loop: LoopEnds, body: Callable[[Object], Completion], is_shared: bool) -> bool:
+    """Record all iterations as one instruction, if there are some; False if they cannot be."""
+    count = left_in(steps)
+    try:
+        return count >= _FEWEST and _over(steps, count, loop, body, is_shared)
+    except TooDeep:
+        # A few iterations may be possible one by one.
+        return False
 
 
 class _HasExits(Restart):
