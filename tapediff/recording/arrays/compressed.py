@@ -352,7 +352,10 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         """The entries of a slice along an axis; None for what needs a guard."""
         kept, before = self.kept[axis], (_ALL,) * (axis % self.ndim)
         if (key.start, key.stop, key.step) == (None, None, -1):
-            return self.with_kept(axis, self.whole[(*before, key)], Kept(kept.mask[::-1]))
+            if kept.length is None:
+                return self.with_kept(axis, self.whole[(*before, key)], Kept(kept.mask[::-1]))
+            # The last entry first: loops end behind the last one.
+            return self.with_kept(axis, self._along((kept.length - 1 - np.arange(kept.extent)) % kept.extent, axis), kept)
         if key.step not in (None, 1) or not all(end is None or _is_position(end) for end in (key.start, key.stop)):
             return None
         made = self.packed(axis)
