@@ -14,7 +14,7 @@ from ...ops.elementwise.comparison import EXISTS
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..containers.compressed import Conditional
-from ..state.numbers.bounds import note_bounds
+from ..state.numbers.bounds import note_bounds, without_shift
 from ..state.numbers.python_numbers import Kind, kind_of, note_kind
 from ..state.tables.forms import Form, Number, form_of, number_form, tuple_of
 from ..state.values import Maybe, facts_of, is_data, parted, state
@@ -52,7 +52,9 @@ class Source:
         """Note that positions are below the length, in an iteration whose item exists."""
         for leaf, stream in zip(leaves, self.streams) if self.positions is not None else ():
             if type(stream) is np.ndarray and np.array_equal(stream, self.positions):
-                state.facts = {**state.facts, **facts_of(EXISTS(leaf, self.length), True)}
+                size, more = without_shift(self.length)
+                for position, end in ((leaf, self.length), (leaf - more, size)):
+                    state.facts = {**state.facts, **facts_of(EXISTS(position, end), True)}
 
     def note_bounds(self, leaves: list[Operand]) -> None:
         """Note the bounds of entries of integer streams."""

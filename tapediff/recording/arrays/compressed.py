@@ -355,7 +355,8 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             if kept.length is None:
                 return self.with_kept(axis, self.whole[(*before, key)], Kept(kept.mask[::-1]))
             # The last entry first: loops end behind the last one.
-            return self.with_kept(axis, self._along((kept.length - 1 - np.arange(kept.extent)) % kept.extent, axis), kept)
+            places = kept.length - 1 - np.arange(kept.extent)
+            return self.with_kept(axis, self._along(np.where(places < 0, places + kept.extent, places), axis), kept)
         if key.step not in (None, 1) or not all(end is None or _is_position(end) for end in (key.start, key.stop)):
             return None
         made = self.packed(axis)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ....ir.instruction import CONSTANT
 from ....ops.arrays.indexing import INDEX
+from ....recording.arrays.tracked import TrackedArray
 from ...anything import Object
 from ..values import choice_of, inputs_of, is_data, negated, op_of, state, type_of
 from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
@@ -225,6 +226,14 @@ def _told_by_difference(recorder: Object, node: _Node, memo: dict[int, Bounds]) 
             if other == b:
                 difference = where(difference, name, holds, (above + shift, above + shift), is_int=True)
     return _told(node.name, difference, exactly(above_b - above_a))
+
+
+def without_shift(value: Object) -> tuple[Object, int]:
+    """The tracked int from which one differs by a constant on this path, and the constant."""
+    recorder = value._recorder
+    number, above = _without_shift(recorder, value._id, {})
+    made = TrackedArray(recorder, number, value._value - int(above), type_of(recorder, number))
+    return (value, 0) if number == value._id else (made, int(above))
 
 
 def _without_shift(recorder: Object, number: int, memo: dict[int, Bounds]) -> tuple[int, float]:
