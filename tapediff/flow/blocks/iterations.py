@@ -58,7 +58,7 @@ from ..state.places import (
 from ..state.recursions import TooDeep, is_of_sizes
 from ..state.tables.columns import listed
 from ..state.tables.forms import Constant, Form, Number, Options, form_of
-from ..state.values import UNBOUND, Maybe, Restart, Unjoinable, WritesOutside, Young, both, negated, parted, state
+from ..state.values import UNBOUND, Maybe, Restart, Unjoinable, WritesOutside, Young, both, is_data, negated, parted, state
 from .carries import (
     Slots,
     as_leaf,
@@ -131,7 +131,7 @@ class Loop:
         added: lists that each iteration appends to, with the forms of the new entries.
         read: variables and lists whose previous value an iteration reads.
         found: of an attempt, by key, the carries of variables that were not known to be read.
-        last: by carry, the leaf of the last item that its final value equals.
+        last: by carry, the leaf of the last item that its final value equals; by appended entry, the leaf of each item.
         may_not_run: it may run zero iterations, by data.
         limited: carried ints, by place and leaf, that may grow by a factor; the loop ends where one is large.
         kinds: of the carried numbers; `doubts` are those found before, by place and leaf.
@@ -471,7 +471,10 @@ class Loop:
                 if leaves is None:
                     forms[number] = form.wider(value)
                     return None
-                results += [as_leaf(leaf) for leaf in leaves]
+                for leaf in leaves:
+                    if is_data(leaf) and leaf._id in streams:
+                        self.last[len(results)] = streams.index(leaf._id)
+                    results.append(as_leaf(leaf))
                 self.kinds_added += map(kind_of, leaves)
         return results
 
@@ -600,8 +603,10 @@ class Loop:
         number = n
         for place, forms in self.added.values():
             width = sum(len(form.blank()) for form in forms)
-            arrays = [GET(returned, k=k) for k in range(number, number + width)]
-            columns = list(map(listed, arrays))
+            given = [self.streams[self.last[k]] if k in self.last else GET(returned, k=k) for k in range(number, number + width)]
+            columns = [listed(array) if is_data(array) else list(array) for array in given]
+            if self.source is not None and self.source.positions is not None:
+                self.source.note_conditions([column for array, column in zip(given, columns) if array is self.streams[0]])
             for column, kind in zip(columns, self.kinds_added[number - n :]):
                 for leaf in column:
                     note_kind(leaf, kind)

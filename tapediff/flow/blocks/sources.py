@@ -13,11 +13,11 @@ from ...ir.instruction import Operand
 from ...ops.elementwise.comparison import EXISTS
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..containers.compressed import Conditional
+from ..containers.compressed import Compressed, Conditional
 from ..state.numbers.bounds import note_bounds, without_shift
 from ..state.numbers.python_numbers import Kind, kind_of, note_kind
 from ..state.tables.forms import Form, Number, form_of, number_form, tuple_of
-from ..state.values import Maybe, facts_of, is_data, parted, state
+from ..state.values import Maybe, facts_of, is_data, note_packed, parted, state
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,12 @@ class Source:
                 size, more = without_shift(self.length)
                 for position, end in ((leaf, self.length), (leaf - more, size)):
                     state.facts = {**state.facts, **facts_of(EXISTS(position, end), True)}
+
+    def note_conditions(self, columns: list[list[Object]]) -> None:
+        """Note columns that hold the conditions of all items: the first ones exist."""
+        assert self.positions is not None, "the items exist up to a length"
+        for column in columns:
+            note_packed(column, np.maximum(self.length - self.positions[0], 0) if self.positions[0] else self.length)
 
     def note_bounds(self, leaves: list[Operand]) -> None:
         """Note the bounds of entries of integer streams."""
@@ -101,7 +107,7 @@ def source_of(iterator: Iterator[Object], count: int) -> Source | None:
         if source is None or kept is None or kept.length is None:
             return source and replace(source, is_conditional=True)
         first = kept.extent - left_in(_reduced(iterator.pairs)[1][0])
-        return replace(source, is_conditional=True, positions=range(first, first + count), length=kept.length)
+        return replace(source, is_conditional=True, positions=range(first, first + count), length=Compressed.length_of(kept))
     made = _reduced(iterator)
     if kind is enumerate:
         inner, number = made[1]

@@ -63,7 +63,7 @@ class Compressed(CompressedArray, Lazy):
             return list(self._rows())
         conditions = list(kept.mask)
         if kept.length is not None:
-            note_packed(conditions)
+            note_packed(conditions, self.length_of(kept))
         return [maybe(condition, value) for condition, value in zip(conditions, self._rows())]
 
     def steps(self) -> Iterable[Object]:
