@@ -35,7 +35,7 @@ from ..state.values import CHOICES, Maybe, Restart, Unjoinable, facts_of, is_dat
 from .blocks import BREAK, Block, LoopEnds, after_loop, for_each_option, if_
 from .exits import Exits
 from .iterations import Loop, TooLarge
-from .sources import Source, left_in, source_of, up_to
+from .sources import Source, are_first_ones, left_in, source_of, up_to
 
 # Maximum number of instructions recorded iteration by iteration.
 LONG = 10_000
@@ -71,7 +71,7 @@ def for_(*args: Object) -> Completion:
     steps = iter(found)
     if is_stepped or type(found) in (GeneratorType, Generator):
         steps = _stepped(steps, loop)
-    if is_of_sizes() and type(steps) is Conditional and _all_over(steps, loop, body, is_shared):
+    if is_of_sizes() and (type(steps) is Conditional or are_first_ones(found)) and _all_over(steps, loop, body, is_shared):
         return loop.end(otherwise)
     length = _Length()
     for item in steps:

@@ -17,7 +17,8 @@ from ..containers.compressed import Compressed, Conditional
 from ..state.numbers.bounds import note_bounds, without_shift
 from ..state.numbers.python_numbers import Kind, kind_of, note_kind
 from ..state.tables.forms import Form, Number, form_of, number_form, tuple_of
-from ..state.values import Maybe, facts_of, is_data, note_packed, parted, state
+from ..state.tables.columns import counted
+from ..state.values import Maybe, counted_from, facts_of, is_data, note_packed, packed_count, parted, state
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,10 @@ def _of_list(items: list[Object]) -> Source | None:
     if any(type(item) is Maybe for item in items):
         conditions, values = zip(*map(parted, items))
         there, given = _of_list(list(conditions)), _of_list(list(values))
-        return None if there is None or given is None else replace(_together([there, given]), is_conditional=True)
+        if there is None or given is None:
+            return None
+        made = replace(_together([there, given]), is_conditional=True)
+        return replace(made, positions=range(len(items)), length=counted(list(conditions))) if are_first_ones(items) else made
     if any(map(_is_conditional, items)):
         return None
     form = form_of_item(items[0]) if type(items[0]) is not bool else Number((), np.dtype(bool))
@@ -182,6 +186,14 @@ def _of_list(items: list[Object]) -> Source | None:
             break
     columns = list(zip(*rows))
     return Source(len(items), form, [_stacked(column) for column in columns], list(rows[-1]), list(map(_kind, columns)))
+
+
+def are_first_ones(items: Object) -> bool:
+    """True for a list of conditional entries of which the first ones exist, and how many is known."""
+    if type(items) not in (list, tuple) or not items or any(type(item) is not Maybe for item in items):
+        return False
+    conditions = [item.condition for item in items]
+    return counted_from(conditions, 0)[0] == len(items) == packed_count(conditions)
 
 
 def _is_conditional(value: Object) -> bool:

@@ -26,6 +26,7 @@ from .cursors import Cursor
 from .entries import is_conditional
 from .generators import Generator
 from .lengths import unpacked_around
+from .ranges import Counting
 from .views import View
 
 _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
@@ -238,7 +239,8 @@ def own(*args: Object) -> Object:
 def first_iterable(items: Object) -> Object:
     """A generator expression's first iterable; Python requests its iterator at once."""
     kind = type(items)
-    return items if kind in (Owned, Generator, Cursor) or kind in CHOICES or kind in REPEATABLE else iter(iterated(items))
+    is_kept = kind in (Owned, Generator, Cursor, Counting) or kind in CHOICES or kind in REPEATABLE
+    return items if is_kept else iter(iterated(items))
 
 
 def entries_of_choice(choice: Object) -> list[Object]:
