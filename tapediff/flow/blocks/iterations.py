@@ -58,7 +58,19 @@ from ..state.places import (
 from ..state.recursions import TooDeep, is_of_sizes
 from ..state.tables.columns import listed
 from ..state.tables.forms import Constant, Form, Number, Options, form_of
-from ..state.values import UNBOUND, Maybe, Restart, Unjoinable, WritesOutside, Young, both, is_data, negated, parted, state
+from ..state.values import (
+    UNBOUND,
+    Maybe,
+    Restart,
+    Unjoinable,
+    WritesOutside,
+    Young,
+    both,
+    is_data,
+    negated,
+    parted,
+    state,
+)
 from .carries import (
     Slots,
     as_leaf,

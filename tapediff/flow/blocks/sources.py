@@ -16,8 +16,8 @@ from ..anything import Object
 from ..containers.compressed import Compressed, Conditional
 from ..state.numbers.bounds import note_bounds, without_shift
 from ..state.numbers.python_numbers import Kind, kind_of, note_kind
-from ..state.tables.forms import Form, Number, form_of, number_form, tuple_of
 from ..state.tables.columns import counted
+from ..state.tables.forms import Form, Number, form_of, number_form, tuple_of
 from ..state.values import Maybe, counted_from, facts_of, is_data, note_packed, packed_count, parted, state
 
 

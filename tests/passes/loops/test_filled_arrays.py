@@ -13,17 +13,18 @@ from tapediff.ops.control.calls import LOOP
 from tapediff.passes.loops.carries.filled_arrays import MOST_CARRIES, filled_arrays
 from tapediff.passes.loops.counted_loops import counted_loops
 
-DATA = np.sin(np.arange(40) * 0.4)
+N = 40
+DATA = np.sin(np.arange(N) * 0.4)
 POINT, OTHER = np.array([0.4, 0.8, 0.3]), np.array([0.7, -0.3, 0.6])
 
 
-def loop(f, start, first=1, end=len(DATA)):
+def loop(f, start, first=1, end=N):
     """Record one iteration for all numbers of a range."""
     return td.scan(lambda carry, k: (f(carry, k), None), start, np.arange(first, end))[0]
 
 
 def recurrence(p):
-    out = loop(lambda out, k: put(out, k, p[0] * out[k - 1] + DATA[k]), put(np.zeros(len(DATA)), 0, p[1]))
+    out = loop(lambda out, k: put(out, k, p[0] * out[k - 1] + DATA[k]), put(np.zeros(N), 0, p[1]))
     return np.sum(out**2) * p[2]
 
 
@@ -34,13 +35,13 @@ def put(x, k, value):
 
 
 def of_two_rows(p):
-    return np.sum(loop(lambda out, k: put(out, k, p[0] * out[k - 1] - 0.5 * out[k - 2] + p[1]), np.ones(len(DATA)), first=2) ** 2)
+    return np.sum(loop(lambda out, k: put(out, k, p[0] * out[k - 1] - 0.5 * out[k - 2] + p[1]), np.ones(N), first=2) ** 2)
 
 
 def of_rows_before_and_after(p):
     """It reads entries as they were before the loop: the one that it writes, and the next one."""
     start = p[2] * DATA
-    return np.sum(loop(lambda out, k: put(out, k, out[k] * p[0] + p[1] * out[k + 1]), start, first=0, end=len(DATA) - 1) ** 2)
+    return np.sum(loop(lambda out, k: put(out, k, out[k] * p[0] + p[1] * out[k + 1]), start, first=0, end=N - 1) ** 2)
 
 
 def in_the_middle(p):
@@ -52,7 +53,7 @@ def twice(p):
         out = put(out, k, out[k - 1] * p[0])
         return put(out, k, out[k] + DATA[k] * p[1])
 
-    return np.sum(loop(step, np.zeros(len(DATA))) ** 2)
+    return np.sum(loop(step, np.zeros(N)) ** 2)
 
 
 def of_rows(p):
@@ -61,7 +62,7 @@ def of_rows(p):
     def step(out, k):
         return put(out, k, np.stack([out[k - 1, 1] * p[0], np.sum(out[k - 1]) * p[1] + DATA[k]]))
 
-    return np.sum(loop(step, np.ones((len(DATA), 2))) ** 2)
+    return np.sum(loop(step, np.ones((N, 2))) ** 2)
 
 
 def of_two_arrays(p):
@@ -70,7 +71,7 @@ def of_two_arrays(p):
         a = put(a, k, p[0] * b[k - 1] + DATA[k])
         return a, put(b, k, p[1] * a[k] + p[2] * a[k - 2])
 
-    a, b = loop(step, (np.zeros(len(DATA)), np.ones(len(DATA))), first=2)
+    a, b = loop(step, (np.zeros(N), np.ones(N)), first=2)
     return a @ b
 
 
@@ -79,7 +80,7 @@ def beside_a_number(p):
         out, s = carry
         return put(out, k, p[0] * out[k - 1] + s), 0.5 * s + DATA[k] * p[1]
 
-    out, s = loop(step, (np.zeros(len(DATA)), p[2]))
+    out, s = loop(step, (np.zeros(N), p[2]))
     return np.sum(out**2) + s
 
 
@@ -97,16 +98,16 @@ def downwards(p):
 
 
 def of_the_first(p):
-    return np.sum(loop(lambda out, k: put(out, k, p[0] * out[0] + DATA[k]), np.ones(len(DATA))) ** 2)
+    return np.sum(loop(lambda out, k: put(out, k, p[0] * out[0] + DATA[k]), np.ones(N)) ** 2)
 
 
 def as_a_whole(p):
-    return np.sum(loop(lambda out, k: put(out, k, p[0] * 0.1 * np.sum(out)), np.ones(len(DATA))) ** 2)
+    return np.sum(loop(lambda out, k: put(out, k, p[0] * 0.1 * np.sum(out)), np.ones(N)) ** 2)
 
 
 def of_long_ago(p):
     n = MOST_CARRIES + 1
-    return np.sum(loop(lambda out, k: put(out, k, p[0] * out[k - n]), np.ones(len(DATA)), first=n) ** 2)
+    return np.sum(loop(lambda out, k: put(out, k, p[0] * out[k - n]), np.ones(N), first=n) ** 2)
 
 
 def one_entry_again(p):

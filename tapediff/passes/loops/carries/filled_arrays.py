@@ -94,7 +94,8 @@ def _plan(tape: Tape, loop: Instruction) -> Plan | None:
         return None
     _, *given = form.parts(body.inputs)
     _, *others = form.parts(loop.inputs)
-    rows, tables = ({n: i.params[0] for n, i in zip(part, (tape.instructions[k] for k in of)) if is_table(i)} for part, of in zip(given, others))
+    operands = [[tape.instructions[k] for k in part] for part in others]
+    rows, tables = ({n: i.params[0] for n, i in zip(*part) if is_table(i)} for part in zip(given, operands))
     digests = ((n, blake2b(table.tobytes(), digest_size=32).digest()) for n, table in (*rows.items(), *tables.items()))
     return callee.once(("filled", form, *digests), lambda: _made(callee, body, form, rows, tables))
 
@@ -114,7 +115,7 @@ def _filled(body: Tape, carry: int, known: Mapping[int, np.ndarray]) -> Filled |
     reads = dict[int, tuple[int, np.ndarray]]()
     if body.outputs[carry] == given:
         return None
-    for number, (op, inputs, _, made, _) in enumerate(body.instructions):
+    for number, (op, inputs, *_) in enumerate(body.instructions):
         if not versions.keys() & {*inputs}:
             continue
         if inputs[0] not in versions or versions.keys() & {*inputs[1:]} or inputs[-1] not in known:
