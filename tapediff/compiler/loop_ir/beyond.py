@@ -229,6 +229,11 @@ def _compared(op: type, a: Known, b: Known) -> Known:
     return None
 
 
+def _ending_at(ends: Ends, known: Beyond | Carry | EntryOf) -> Known:
+    """The same fact from another end on."""
+    return Beyond(ends, known.value) if isinstance(known, Beyond) else known._replace(ends=ends)
+
+
 def _called(name: str, given: list[Known]) -> Known:
     if name in _SELECTS:
         condition, a, b = given
@@ -238,9 +243,9 @@ def _called(name: str, given: list[Known]) -> Known:
             chosen = a if condition.value else b
             if isinstance(chosen, Identity):
                 return Identity(condition.ends | chosen.ends)
-            return type(chosen)(condition.ends | chosen.ends, chosen[1]) if isinstance(chosen, (Beyond, Carry, EntryOf)) else None
+            return _ending_at(condition.ends | chosen.ends, chosen) if isinstance(chosen, (Beyond, Carry, EntryOf)) else None
         if isinstance(a, (Beyond, Carry, EntryOf)) and isinstance(b, type(a)) and a[1] == b[1]:
-            return type(a)(a.ends | b.ends, a[1])
+            return _ending_at(a.ends | b.ends, a)
         return None
     if name == "exists":
         place, length = given

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import BOOL, CONSTANT, GUARD, INPUT, Instruction
+from ...ir.instruction import BOOL, CONSTANT, GUARD, INPUT, Instruction, Primitive
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
@@ -66,20 +66,22 @@ def idle_iterations(callee: Callee, form: LoopForm, streams: Mapping[int, Known]
         given, known = {**of_carries, **fixed, **streams}, list[Known]()
         for instruction in tape.instructions:
             known.append(_value(instruction, known, given, tape))
-        found = {k: known[tape.outputs[k]] for k in of_carries if k not in fixed}
-        others = {k for k, one in found.items() if of_carries[k] is not None and not _is_kept(one, of_carries[k])}
+        found = {k: _kept(known[tape.outputs[k]], of_carries[k]) for k in of_carries if k not in fixed}
+        others = {k for k, end in found.items() if end is None and of_carries[k] is not None}
         if not others:
             break
         # At first, whether it keeps any value, not its first one alone.
         of_carries |= {k: None if isinstance(of_carries[k], Carry) else Carry(NO_ENDS, k) for k in others}
-    changed = frozenset(k for k in found if of_carries[k] is None)
-    ends = None if changed and form.backwards else NO_ENDS.union(*(one.ends for k, one in found.items() if k not in changed))
+    changed = frozenset(k for k, end in found.items() if end is None)
+    ends = None if changed and form.backwards else NO_ENDS.union(*(end for end in found.values() if end))
     return Idle(ends, changed, fixed, [known[output] for output in tape.outputs[form.carries :]])
 
 
-def _is_kept(after: Known, before: Known) -> bool:
-    """True if a carry comes out of an iteration as it went in."""
-    return isinstance(after, (Beyond, Carry)) and type(after) is type(before) and after[1] == before[1]
+def _kept(after: Known, before: Known) -> Ends | None:
+    """The end from which a carry comes out of an iteration as it went in; None if it does not."""
+    if isinstance(after, (Beyond, Carry)) and isinstance(before, type(after)) and after[1] == before[1]:
+        return after.ends
+    return None
 
 
 def _value(instruction: Instruction, known: list[Known], inputs: Mapping[int, Known], tape: Tape) -> Known:
@@ -94,7 +96,7 @@ def _value(instruction: Instruction, known: list[Known], inputs: Mapping[int, Kn
         found = evaluated(op.scalar, dict(zip(op.arguments, given)))
         changes = isinstance(found, Carry) and tape.input_types[found.number] != instruction.type
         return None if changes else found
-    if op in (GATHER, PUT, SCATTER_ADD):
+    if op is GATHER or op is PUT or op is SCATTER_ADD:
         return _at_positions(op, instruction.inputs, given)
     if len(given) == 1 and isinstance(given[0], EntryOf) and op.moves and instruction.type.size == 1:
         return given[0]
@@ -108,7 +110,7 @@ def _value(instruction: Instruction, known: list[Known], inputs: Mapping[int, Kn
     return next((zero for zero in zeros if zero.ends), None) if op is MATMUL else None
 
 
-def _at_positions(op: Op, inputs: tuple[int, ...], given: list[Known]) -> Known:
+def _at_positions(op: Primitive, inputs: tuple[int, ...], given: list[Known]) -> Known:
     """The facts about entries that are read or written at positions that data decide."""
     first, *others = given
     if op is SCATTER_ADD:
@@ -118,8 +120,10 @@ def _at_positions(op: Op, inputs: tuple[int, ...], given: list[Known]) -> Known:
     if op is GATHER:
         return EntryOf(first.ends, (first.number, inputs[1]))
     # Writes what is there.
-    is_same = isinstance(others[0], EntryOf) and others[0].place == (first.number, inputs[2])
-    return first._replace(ends=first.ends | others[0].ends) if is_same else None
+    value = others[0]
+    if isinstance(value, EntryOf) and value.place == (first.number, inputs[2]):
+        return first._replace(ends=first.ends | value.ends)
+    return None
 
 
 def with_constants(callee: Callee, values: Mapping[int, bool]) -> Callee:

@@ -51,7 +51,9 @@ class Source:
 
     def note_existence(self, leaves: list[Operand]) -> None:
         """Note that positions are below the length, in an iteration whose item exists."""
-        for leaf, stream in zip(leaves, self.streams) if self.positions is not None else ():
+        if self.positions is None:
+            return
+        for leaf, stream in zip(leaves, self.streams):
             if type(stream) is np.ndarray and np.array_equal(stream, self.positions):
                 size, more = without_shift(self.length)
                 for position, end in ((leaf, self.length), (leaf - more, size)):
@@ -130,6 +132,7 @@ def up_to(length: Operand, positions: range) -> Source:
     """The positions below a length."""
     numbers = numbers_of(positions)
     mask = _of_array(EXISTS(numbers.streams[0], length))
+    assert mask is not None, "of an array of bools"
     return replace(_together([mask, numbers]), is_conditional=True, positions=positions, length=length)
 
 

@@ -117,9 +117,10 @@ def rotate_(holder: Object, steps: Object = 1, /) -> Object:
 def reversed_(items: Object) -> Object:
     if keys.has_conditional_keys(items):
         items = View(items, 0)
-    if type(items) is Counting and items.step == 1:
-        return call(in_python.iter_, Counting(items.stop - 1, items.start - 1, -1))
-    if is_of_data_length(items) and items.kept[-items.ndim].length is not None:
+    if type(items) is Counting:
+        if items.step == 1:
+            return call(in_python.iter_, Counting(items.stop - 1, items.start - 1, -1))
+    elif is_of_data_length(items) and items.kept[-items.ndim].length is not None:
         return call(in_python.iter_, items[::-1])
     if isinstance(items, Lazy):
         items = items.entries()

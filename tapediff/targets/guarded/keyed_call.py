@@ -84,9 +84,9 @@ class GuardedFunction:
         smaller, larger = (
             bind_call(self.f, example(specs, {size: k + more for k, size in enumerate(sizes)}), (), self.ints.data) for more in (2, 3)
         )  # fmt: skip
-        pairs = {(k + 2, k + 3): size for k, size in enumerate(sizes)}
-        both = zip(smaller.inputs, larger.inputs)
-        self.sizes.declare(smaller, larger, [[pairs.get(pair, pair[0]) for pair in zip(a.shape, b.shape)] for a, b in both])
+        pairs, both = {k + 2: size for k, size in enumerate(sizes)}, zip(smaller.inputs, larger.inputs)
+        declared = [[n if n == other else pairs[n] for n, other in zip(a.shape, b.shape)] for a, b in both]
+        self.sizes.declare(smaller, larger, declared)
 
     def call(
         self, args: Sequence[Tree], argnums: tuple[int, ...], guard_value: tuple[Hashable, ...] = (), with_data: bool = True,

@@ -102,6 +102,7 @@ def _plan(tape: Tape, loop: Instruction) -> Plan | None:
 
 def _made(callee: Callee, body: Tape, form: LoopForm, rows: Mapping[int, np.ndarray], tables: Mapping[int, np.ndarray]) -> Plan | None:
     constants = {n: i.params[0] for n, i in enumerate(body.instructions) if is_table(i)}
+    assert form.length is not None, "its positions are known"
     known = integers_of(body, rows, form.length, {**tables, **constants})
     found = [] if known is None else [_filled(body, k, known) for k in range(form.carries)]
     filled = tuple(one for one in found if one is not None)
@@ -111,7 +112,7 @@ def _made(callee: Callee, body: Tape, form: LoopForm, rows: Mapping[int, np.ndar
 def _filled(body: Tape, carry: int, known: Mapping[int, np.ndarray]) -> Filled | None:
     """The writes and reads of a carried array, if each iteration writes the row after the one before it; else None."""
     given = body.inputs[carry]
-    type_, versions, written = body.instructions[given].type, {given: None}, None
+    type_, versions, written = body.instructions[given].type, dict[int, int | None]({given: None}), None
     reads = dict[int, tuple[int, np.ndarray]]()
     if body.outputs[carry] == given:
         return None
@@ -203,14 +204,15 @@ def _entries(made: Rewriter, row: int, entries: np.ndarray, shape: tuple[int, ..
 def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> Items:
     form: LoopForm = loop.params[1]
     carries, streams, constants = form.parts(loop.inputs)
-    assert form.length is not None, "of known positions"
+    length = form.length
+    assert length is not None, "its positions are known"
     arrays = [made.instructions[carries[one.carry]].type for one in plan.filled]
     tables, starts, read = list[int](), list[int](), list[int]()
     for one, array in zip(plan.filled, arrays):
         type_ = _row_type(plan.body, one)
         tables.append(in_shape(made, carries[one.carry], (array.size // type_.size, *type_.shape)))
         starts += [in_shape(made, part_of(made, tables[-1], one.first - back, 1), type_.shape) for back in range(1, one.kept + 1)]
-        read += [part_of(made, tables[-1], one.first - back, form.length) for back in one.asks_for_before(plan.body)]
+        read += [part_of(made, tables[-1], one.first - back, length) for back in one.asks_for_before(plan.body)]
     kept = [n for k, n in enumerate(carries) if k not in plan.carries]
     new = loop_like(made, loop, plan.callee, [*kept, *starts], [*streams, *read], constants)
     added, count = len(starts), len(plan.body.outputs) - len(plan.filled) + len(starts)
@@ -223,7 +225,7 @@ def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> Items:
         one, table = plan.filled[which], tables[which]
         rows = made.make(GET, (new,), (count + which,))
         total, *_ = made.instructions[table].type.shape
-        end = one.first + form.length
+        end = one.first + length
         parts = [part_of(made, table, 0, one.first)] if one.first else []
         parts += [rows, *([part_of(made, table, end, total - end)] if end < total else [])]
         return in_shape(made, joined(made, parts), arrays[which].shape)
