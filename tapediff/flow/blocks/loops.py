@@ -108,6 +108,8 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
             loop = LoopEnds()
             exits.leave_by(loop)
             return loop.end(otherwise)
+        if (few := numbers.few()) is not None:
+            return for_(few, body, otherwise)
         try:
             return _until_data_end(LoopEnds(), goes_on, first, WithCells(iteration, iteration, body), otherwise)
         except Unjoinable as why:
