@@ -1,8 +1,8 @@
 """Data-dependent and long loops: one instruction that carries the places that an iteration changes (iterations.py).
 
 A loop over known items runs its first iterations one by one. If the rest would exceed LONG instructions, it becomes one instruction:
-over streams if every iteration runs, else by a carried number, until it ends. A loop that cannot be one instruction continues
-iteration by iteration.
+over streams if every iteration runs, else by a carried number, until it ends. Where sizes are data, a loop up to a size is one instruction
+at once, under the condition that the item exists. A loop that cannot be one instruction continues iteration by iteration.
 """
 
 from __future__ import annotations
