@@ -176,7 +176,13 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             # NumPy's result is a new array, laid out row by row.
             return GATHER(base, positions) if is_tracked(base) else np.zeros(np.shape(positions))
 
-        return read(self.whole)._as_view(self.whole, read, lambda base, part: put(base, part, positions))
+        def write(base: Operand, part: Operand) -> Operand:
+            made = put(base, part, positions)
+            if is_tracked(made) and is_tracked(positions):
+                made._recorder.written_at[made._id] = positions
+            return made
+
+        return read(self.whole)._as_view(self.whole, read, write)
 
     def _along(self, places: Operand, axis: int) -> Operand:
         """The entries at places along an axis, which are selected there."""
