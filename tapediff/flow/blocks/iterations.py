@@ -143,7 +143,8 @@ class Loop:
         added: lists that each iteration appends to, with the forms of the new entries.
         read: variables and lists whose previous value an iteration reads.
         found: of an attempt, by key, the carries of variables that were not known to be read.
-        last: by carry, the leaf of the last item that its final value equals; by appended entry, the leaf of each item.
+        last: by carry, the leaf of the last item that its final value equals.
+        conditions: the stacked results that are the conditions of the items.
         may_not_run: it may run zero iterations, by data.
         limited: carried ints, by place and leaf, that may grow by a factor; the loop ends where one is large.
         kinds: of the carried numbers; `doubts` are those found before, by place and leaf.
@@ -164,6 +165,7 @@ class Loop:
         self.found: dict[object, Object] = {}
         self.outer: list[Object] = []
         self.last: dict[int, int] = {}
+        self.conditions: set[int] = set()
         self.may_not_run = False
         self.limited: set[tuple[Object, int]] = set()
         self.doubts: dict[tuple[Object, int], Kind] = {}
@@ -448,6 +450,7 @@ class Loop:
     def _results(self, recorder: Recorder, streams: list[int]) -> list[Object] | None:
         """Results of an iteration: carries and appended entries. None if a kind or the form of an entry was widened."""
         self.last.clear()
+        self.conditions.clear()
         results: list[Object] = []
         ends: list[Object] = []
         self.names = NamesOfArrays()
@@ -484,8 +487,8 @@ class Loop:
                     forms[number] = form.wider(value)
                     return None
                 for leaf in leaves:
-                    if is_data(leaf) and leaf._id in streams:
-                        self.last[len(results)] = streams.index(leaf._id)
+                    if self.source is not None and self.source.positions is not None and is_data(leaf) and leaf._id == streams[0]:
+                        self.conditions.add(len(results))
                     results.append(as_leaf(leaf))
                 self.kinds_added += map(kind_of, leaves)
         return results
@@ -615,10 +618,10 @@ class Loop:
         number = n
         for place, forms in self.added.values():
             width = sum(len(form.blank()) for form in forms)
-            given = [self.streams[self.last[k]] if k in self.last else GET(returned, k=k) for k in range(number, number + width)]
-            columns = [listed(array) if is_data(array) else list(array) for array in given]
-            if self.source is not None and self.source.positions is not None:
-                self.source.note_conditions([column for array, column in zip(given, columns) if array is self.streams[0]])
+            of_items = [k in self.conditions for k in range(number, number + width)]
+            columns = [listed(self.streams[0] if one else GET(returned, k=k)) for k, one in enumerate(of_items, number)]
+            if self.source is not None:
+                self.source.note_conditions([column for column, one in zip(columns, of_items) if one])
             for column, kind in zip(columns, self.kinds_added[number - n :]):
                 for leaf in column:
                     note_kind(leaf, kind)

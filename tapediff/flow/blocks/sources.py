@@ -61,8 +61,7 @@ class Source:
 
     def note_conditions(self, columns: list[list[Object]]) -> None:
         """Note columns that hold the conditions of all items: the first ones exist."""
-        assert self.positions is not None, "the items exist up to a length"
-        for column in columns:
+        for column in columns if self.positions is not None else ():
             note_packed(column, np.maximum(self.length - self.positions[0], 0) if self.positions[0] else self.length)
 
     def note_bounds(self, leaves: list[Operand]) -> None:
