@@ -33,6 +33,7 @@ from ..operations.dunder import compared
 from ..state.fork import exclude
 from ..state.numbers.python_numbers import one_more, python_bool
 from ..state.places import note_contents
+from ..state.recursions import is_of_sizes
 from ..state.values import Lazy, Maybe, both, entries_of, has_maybes, is_data, is_nonempty, negated, state
 from ..users_code import users_method
 from .arguments import NATIVE, SEQUENCES, gathered, in_any_order, is_lazy, is_of_interest, is_special
@@ -118,7 +119,7 @@ def reversed_(items: Object) -> Object:
     if keys.has_conditional_keys(items):
         items = View(items, 0)
     if type(items) is Counting:
-        if items.step == 1:
+        if items.step == 1 and is_of_sizes():
             return call(in_python.iter_, Counting(items.stop - 1, items.start - 1, -1))
     elif is_of_data_length(items) and items.kept[-items.ndim].length is not None:
         return call(in_python.iter_, items[::-1])

@@ -17,6 +17,7 @@ from ..anything import Object
 from ..calls.callables import call
 from ..state.fork import refuse
 from ..state.places import note_contents, unwritable
+from ..state.recursions import is_of_sizes
 from ..state.values import CHOICES, Choice, Lazy, has_maybes, is_tracked_value, lifted, state
 from ..users_code import users_method
 from . import entries, keys, lengths, positions, sets
@@ -239,7 +240,7 @@ def own(*args: Object) -> Object:
 def first_iterable(items: Object) -> Object:
     """A generator expression's first iterable; Python requests its iterator at once."""
     kind = type(items)
-    is_kept = kind in (Owned, Generator, Cursor, Counting) or kind in CHOICES or kind in REPEATABLE
+    is_kept = kind in (Owned, Generator, Cursor) or kind in CHOICES or kind in REPEATABLE or (kind is Counting and is_of_sizes())
     return items if is_kept else iter(iterated(items))
 
 
