@@ -15,6 +15,7 @@ from ..state.fork import by_guards, refuse
 from ..state.joins import maybe
 from ..state.numbers.bounds import below, bounds_on_all_paths, difference, ends, note_bounds, outcome
 from ..state.numbers.python_numbers import note_python
+from ..state.recursions import is_of_sizes
 from ..state.values import Lazy, is_data, note_packed
 
 
@@ -33,7 +34,7 @@ class Compressed(CompressedArray, Lazy):
         return count
 
     def _cut(self, axis: int, start: Object, stop: Object, count: Object) -> Object:
-        width = difference(start, stop)
+        width = difference(start, stop) if is_of_sizes() else None
         if width is None or width <= 0 or not (_is_at_most(0, start) and _is_at_most(stop, count)):
             return super()._cut(axis, start, stop, count)
         # A window that moves: so many entries exist.
