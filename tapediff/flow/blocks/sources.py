@@ -61,8 +61,11 @@ class Source:
 
     def note_conditions(self, columns: list[list[Object]]) -> None:
         """Note columns that hold the conditions of all items: the first ones exist."""
-        for column in columns if self.positions is not None else ():
-            note_packed(column, np.maximum(self.length - self.positions[0], 0) if self.positions[0] else self.length)
+        if self.positions is None:
+            return
+        first = self.positions[0]
+        for column in columns:
+            note_packed(column, np.maximum(self.length - first, 0) if first else self.length)
 
     def note_bounds(self, leaves: list[Operand]) -> None:
         """Note the bounds of entries of integer streams."""
