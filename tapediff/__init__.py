@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .targets.margins import Margin
     from .targets.export.export import Exported, export
     from .targets.guarded_tape import GuardedTape
+    from .recording.arguments.declared_sizes import Size, spec
     from .recording.arguments.static import static
     from .functions.subtape import SubTape, checkpoint, subtape
     from .functions.primitive import Primitive, primitive
@@ -63,16 +64,17 @@ __all__ = [
     "ArgumentMismatch", "Cache", "CompiledTape", "Constant", "ConstantOrCache", "DtypeMismatch", "Exported", "FrozenRandomWarning",
     "GuardFailed", "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin",
     "MemoryBudgetExceeded", "NewTape", "NoMode", "NonScalarOutput", "NotConverged", "NotPositiveDefinite", "Output", "Posterior",
-    "PosteriorError", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped",
-    "TrackedValueLeaked", "Undetermined", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement", "asarray", "checkpoint",
-    "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "covariance", "debug", "derivative", "derivatives", "discrete",
-    "empty", "error_estimate", "export", "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval",
-    "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "laplace", "linalg", "linear_operator", "linearize", "lower", "marginal", "ode",
-    "ones", "ordered", "params", "positive", "positive_ordered", "primitive", "profile", "propagate", "random", "real", "record",
-    "register_container", "scan", "second_derivative", "sensitivities", "show_versions", "simplex", "sparse", "sparse_hessian",
-    "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch", "testing", "tree", "unit_vector", "upper",
-    "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative",
-    "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "vmap", "while_loop", "zero_sum", "zeros",
+    "PosteriorError", "Primitive", "Rows", "ShapeMismatch", "Size", "StaleTape", "SubTape", "Tape", "TapediffError",
+    "TrackedValueEscaped", "TrackedValueLeaked", "Undetermined", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement", "asarray",
+    "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "covariance", "debug", "derivative", "derivatives",
+    "discrete", "empty", "error_estimate", "export", "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate",
+    "interval", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "laplace", "linalg", "linear_operator", "linearize", "lower",
+    "marginal", "ode", "ones", "ordered", "params", "positive", "positive_ordered", "primitive", "profile", "propagate", "random", "real",
+    "record", "register_container", "scan", "second_derivative", "sensitivities", "show_versions", "simplex", "sparse", "sparse_hessian",
+    "sparse_jacobian", "spec", "special", "static", "stats", "stop_gradient", "subtape", "switch", "testing", "tree", "unit_vector",
+    "upper", "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian",
+    "value_derivative_and_second_derivative", "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "vmap", "while_loop",
+    "zero_sum", "zeros",
 ]  # fmt: skip
 
 MODULES = {
@@ -94,6 +96,7 @@ MODULES = {
     "targets.margins": "Margin",
     "targets.export.export": "Exported export",
     "targets.guarded_tape": "GuardedTape",
+    "recording.arguments.declared_sizes": "Size spec",
     "recording.arguments.static": "static",
     "functions.subtape": "SubTape checkpoint subtape",
     "functions.primitive": "Primitive primitive",

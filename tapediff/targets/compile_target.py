@@ -15,6 +15,7 @@ from ..functions.captured.environment import Environment
 from ..functions.captured.environment_check import EnvironmentCheck, part_text
 from ..ir.instruction import Target, Tree, UserFunction
 from ..ir.tape import Tape
+from ..recording.arguments.declared_sizes import Spec
 from .backends import NATIVE, check_backend
 from .compiled_tape import CompiledTape
 from .evaluate.function_types import Result
@@ -27,6 +28,10 @@ def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree])
     """Raise ArgumentMismatch if a function with parameters is to be recorded without arguments."""
     if not callable(target) or isinstance(target, CompiledTape) or hasattr(target, "tape_for"):
         raise ArgumentMismatch("td.compile takes a function or a Tape", got=type(target).__name__, fix="td.compile(f, x)")
+    for one in (*args, *named.values()):
+        if isinstance(one, Spec):
+            raise ArgumentMismatch("td.compile makes a tape of fixed sizes", got=repr(one),
+                                   fix="td.GuardedTape(f, sizes=(...)) takes td.spec, and serves all sizes")  # fmt: skip
     if args or named:
         return
     try:

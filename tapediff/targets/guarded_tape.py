@@ -73,6 +73,7 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         has_aux: f returns (y, aux), and so does safe(x); see td.compile.
         memory: the most bytes that a kernel of a tape may need besides arguments and results; see td.compile.
         threads: how many threads may share one gradient; see td.compile.
+        sizes: the arguments of a call, with td.spec in place of arrays whose sizes vary: one tape serves them from the first call on.
         merge: True if a recording holds all paths that can be merged: both sides of a branch on data are run and their
             states joined, so that one tape serves them; see docs/guards.md. False: each path has a tape of its own.
         check_contents: how arrays and containers that f reads from outside are compared at each call: "sample": up to 1 kB whole; of larger
@@ -108,6 +109,7 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         on_new_tape: str = "compile", check_every: int = 0, static: Static | None = None,
         backend: str = NATIVE, has_aux: bool = False, merge: bool = True,
         memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False,
+        sizes: Sequence[Tree] = (),
     ) -> None:  # fmt: skip
         if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "run_unguarded"):
             raise ArgumentMismatch("td.GuardedTape takes the plain function, which it records itself",
@@ -120,6 +122,10 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         policy = self._policy = Policy(
             max_tapes, compile_after, on_new_tape, check_every, backend, merge, memory, threads, check_contents, frozen
         )
+        if not isinstance(sizes, (tuple, list)):
+            raise ArgumentMismatch("sizes= takes the arguments of a call", got=repr(sizes)[:60], fix=f"sizes=({sizes!r},)")
+        if sizes:
+            function.declare(sizes)
         self._recordings = AllRecordings(function, policy)
         self._fast: Callable[..., object] = unknown_yet
         self._fast_gradient: Callable[..., object] = unknown_yet

@@ -22,6 +22,7 @@ from . import (
     spectral as spectral_routines,
 )
 from .index_routines import INDEX_ROUTINES, PREFIX
+from .lapack import Counts, size_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,9 @@ class Routine:
 
 def _void_emitter(symbol: str) -> Callable[..., None]:
     def emit(
-        code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+        code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, counts: Counts = ()
     ) -> None:
-        arguments = [f"ptr {p}" for p in (*operands, result)] + [f"i64 {size}" for size in sizes]
+        arguments = [f"ptr {p}" for p in (*operands, result)] + [f"i64 {size_text(size)}" for size in counts or sizes]
         code.call_external(symbol, arguments)
 
     return emit

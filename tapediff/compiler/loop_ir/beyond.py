@@ -64,13 +64,24 @@ class Carry(NamedTuple):
     number: int
 
 
+class EntryOf(NamedTuple):
+    """The entries of a loop's carry, as it was before the iteration, at positions, from `ends` on.
+
+    Attributes:
+        place: the carry's number, and that of the instruction that computes the positions.
+    """
+
+    ends: Ends
+    place: tuple[int, int]
+
+
 class Identity(NamedTuple):
     """The entries of the unit matrix from `ends` on; all are if there are none."""
 
     ends: Ends
 
 
-Known: TypeAlias = Beyond | Range | Integer | IsNegative | Carry | Identity | None
+Known: TypeAlias = Beyond | Range | Integer | IsNegative | Carry | EntryOf | Identity | None
 
 
 def shifted(ends: Ends, by: int) -> Ends:
@@ -218,6 +229,11 @@ def _compared(op: type, a: Known, b: Known) -> Known:
     return None
 
 
+def _ending_at(ends: Ends, known: Beyond | Carry | EntryOf) -> Known:
+    """The same fact from another end on."""
+    return Beyond(ends, known.value) if isinstance(known, Beyond) else known._replace(ends=ends)
+
+
 def _called(name: str, given: list[Known]) -> Known:
     if name in _SELECTS:
         condition, a, b = given
@@ -227,9 +243,9 @@ def _called(name: str, given: list[Known]) -> Known:
             chosen = a if condition.value else b
             if isinstance(chosen, Identity):
                 return Identity(condition.ends | chosen.ends)
-            return type(chosen)(condition.ends | chosen.ends, chosen[1]) if isinstance(chosen, (Beyond, Carry)) else None
-        if isinstance(a, (Beyond, Carry)) and isinstance(b, (Beyond, Carry)) and a[1] == b[1] and type(a) is type(b):
-            return type(a)(a.ends | b.ends, a[1])
+            return _ending_at(condition.ends | chosen.ends, chosen) if isinstance(chosen, (Beyond, Carry, EntryOf)) else None
+        if isinstance(a, (Beyond, Carry, EntryOf)) and isinstance(b, type(a)) and a[1] == b[1]:
+            return _ending_at(a.ends | b.ends, a)
         return None
     if name == "exists":
         place, length = given

@@ -179,6 +179,8 @@ class _Ending:
             return invoke
         (callee, form), ends = invoke.params, idle.ends
         last = [(*item, size_of(type_)) for item, type_ in zip(invoke.items[: form.carries], callee.out_types)]
+        if any(self._is_read(*last[k]) for k in idle.changed):
+            return invoke
         kept = len(invoke.items) - form.carries
         stacks = [(k, size_of(type_)) for k, type_ in enumerate(callee.out_types) if k >= form.carries]
         stacks += [(kept + k, size_of(callee.in_types[k])) for k in invoke.kept]
@@ -188,6 +190,11 @@ class _Ending:
                 return invoke
             ends |= found
         return replace(invoke, stop=ends)
+
+    def _is_read(self, storage: int, offset: int, size: int) -> bool:
+        """True if a later step may read some of the entries."""
+        is_output = self.storages[storage].home == "output"
+        return is_output or any(first < offset + size and offset < end for _, first, end in self.reads[storage])
 
     def _end_of_stack(self, place: tuple[int, int], size: int, last: list[tuple[int, int, int]]) -> Ends | None:
         """The end of the entries of a stack that are read, but for the last carries, which are always there."""

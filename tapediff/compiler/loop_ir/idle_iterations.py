@@ -1,6 +1,7 @@
 """Loops of a callee whose last iterations leave every carry as it is: those of entries that do not exist, which a mask tells.
 
-The callee's tape is evaluated with what is known of its streams beyond an end: each carry has to come out as it went in.
+The callee's tape is evaluated with what is known of its streams beyond an end: each carry has to come out as it went in. A loop that
+goes backwards begins there, so its carries then have their first values; of another one, a carry may change that nothing reads after it.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import BOOL, CONSTANT, GUARD, INPUT, Instruction
+from ...ir.instruction import BOOL, CONSTANT, GUARD, INPUT, Instruction, Primitive
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
-from ...ops.arrays.indexing import ASSEMBLE
+from ...ops.arrays.indexing import ASSEMBLE, GATHER, PUT, SCATTER_ADD
 from ...ops.arrays.reductions import SUM
 from ...ops.control.callee import Callee
 from ...ops.control.loop_forms import LoopForm
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR, SELECT
 from ...ops.matrices.products import MATMUL
-from .beyond import NO_ENDS, Beyond, Carry, Ends, Known, evaluated
+from .beyond import NO_ENDS, Beyond, Carry, Ends, EntryOf, Known, evaluated
 
 
 class Idle(NamedTuple):
@@ -29,11 +30,13 @@ class Idle(NamedTuple):
 
     Attributes:
         ends: of the iterations that change a carry; None if it is not known.
+        changed: the carries that other iterations change as well; `ends` is right if nothing reads their last values.
         carries: the carries that have one value in all iterations.
         outputs: what is known of the callee's other outputs beyond.
     """
 
     ends: Ends | None
+    changed: frozenset[int]
     carries: dict[int, Beyond]
     outputs: list[Known]
 
@@ -55,16 +58,30 @@ def idle_iterations(callee: Callee, form: LoopForm, streams: Mapping[int, Known]
         made = tape.instructions[tape.outputs[k]]
         if isinstance(value, Beyond) and made.op is CONSTANT and np.all(made.params[0] == value.value):
             fixed[k] = value
-    given = {**{k: Carry(NO_ENDS, k) for k in range(form.carries)}, **fixed, **streams}
-    known = list[Known]()
-    for instruction in tape.instructions:
-        known.append(_value(instruction, known, given, tape))
-    ends: Ends | None = NO_ENDS
-    for k, output in enumerate(tape.outputs[: form.carries]):
-        found = known[output]
-        if k not in fixed and ends is not None:
-            ends = ends | found.ends if isinstance(found, Carry) and found.number == k else None
-    return Idle(ends or None, fixed, [known[output] for output in tape.outputs[form.carries :]])
+    beyond = NO_ENDS.union(*(one.ends for one in streams.values() if isinstance(one, Beyond)))
+    of_carries: dict[int, Known] = {k: Carry(NO_ENDS, k) for k in range(form.carries)}
+    if form.backwards:
+        of_carries |= {k: one._replace(ends=beyond) for k, one in first.items() if isinstance(one, Beyond)}
+    while True:
+        given, known = {**of_carries, **fixed, **streams}, list[Known]()
+        for instruction in tape.instructions:
+            known.append(_value(instruction, known, given, tape))
+        found = {k: _kept(known[tape.outputs[k]], of_carries[k]) for k in of_carries if k not in fixed}
+        others = {k for k, end in found.items() if end is None and of_carries[k] is not None}
+        if not others:
+            break
+        # At first, whether it keeps any value, not its first one alone.
+        of_carries |= {k: None if isinstance(of_carries[k], Carry) else Carry(NO_ENDS, k) for k in others}
+    changed = frozenset(k for k, end in found.items() if end is None)
+    ends = None if changed and form.backwards else NO_ENDS.union(*(end for end in found.values() if end))
+    return Idle(ends, changed, fixed, [known[output] for output in tape.outputs[form.carries :]])
+
+
+def _kept(after: Known, before: Known) -> Ends | None:
+    """The end from which a carry comes out of an iteration as it went in; None if it does not."""
+    if isinstance(after, (Beyond, Carry)) and isinstance(before, type(after)) and after[1] == before[1]:
+        return after.ends
+    return None
 
 
 def _value(instruction: Instruction, known: list[Known], inputs: Mapping[int, Known], tape: Tape) -> Known:
@@ -79,6 +96,10 @@ def _value(instruction: Instruction, known: list[Known], inputs: Mapping[int, Kn
         found = evaluated(op.scalar, dict(zip(op.arguments, given)))
         changes = isinstance(found, Carry) and tape.input_types[found.number] != instruction.type
         return None if changes else found
+    if op is GATHER or op is PUT or op is SCATTER_ADD:
+        return _at_positions(op, instruction.inputs, given)
+    if len(given) == 1 and isinstance(given[0], EntryOf) and op.moves and instruction.type.size == 1:
+        return given[0]
     values = [one for one in given if isinstance(one, Beyond)]
     zeros = [one for one in values if one.value == 0]
     # Copies of one number; sums and parts of zeros; and products with these.
@@ -87,6 +108,22 @@ def _value(instruction: Instruction, known: list[Known], inputs: Mapping[int, Kn
         return values[0]._replace(ends=NO_ENDS.union(*(one.ends for one in values)))
     # As in beyond.py, not where entries exist.
     return next((zero for zero in zeros if zero.ends), None) if op is MATMUL else None
+
+
+def _at_positions(op: Primitive, inputs: tuple[int, ...], given: list[Known]) -> Known:
+    """The facts about entries that are read or written at positions that data decide."""
+    first, *others = given
+    if op is SCATTER_ADD:
+        return first if isinstance(first, Beyond) and first.value == 0 else None
+    if not isinstance(first, Carry):
+        return None
+    if op is GATHER:
+        return EntryOf(first.ends, (first.number, inputs[1]))
+    # Writes what is there.
+    value = others[0]
+    if isinstance(value, EntryOf) and value.place == (first.number, inputs[2]):
+        return first._replace(ends=first.ends | value.ends)
+    return None
 
 
 def with_constants(callee: Callee, values: Mapping[int, bool]) -> Callee:

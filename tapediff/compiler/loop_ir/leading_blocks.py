@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ir.instruction import Operand
 from .beyond import Beyond, Ends, Identity, Known
 from .program import Access, Extent, RoutineCall
 
@@ -39,6 +40,7 @@ class Form(NamedTuple):
         result: None if it is a number.
         inner: the position of the order of a square matrix, or of the length of a product's sums.
         makes_square: the result is the unit matrix where the operand is.
+        sorts: the operand is a vector, and what it has beyond its end comes last in any order.
         zeros: the operands that make the rows of the result zero where theirs are, and likewise its columns.
     """
 
@@ -47,9 +49,10 @@ class Form(NamedTuple):
     inner: int = 0
     makes_square: bool = False
     zeros: tuple[int, ...] = ()
+    sorts: bool = False
 
 
-_SQUARE, _FACTORS, _SIDES = Block(0, 0), Block(0, 0, has_pivots=True), Block(0, 1)
+_SQUARE, _FACTORS, _SIDES, _VECTOR = Block(0, 0), Block(0, 0, has_pivots=True), Block(0, 1), Block(1, 2)
 _FORMS = {
     "product": Form((Block(0, 2, strides=3), Block(2, 1, strides=5)), _SIDES, inner=2, zeros=(0, 1)),
     "cholesky": Form((_SQUARE,), _SQUARE, makes_square=True),
@@ -61,6 +64,7 @@ _FORMS = {
     "lu_solve_columns": Form((_FACTORS, _SIDES), _SIDES, zeros=(1, 1)),
     "inverse": Form((_FACTORS,), _SQUARE, makes_square=True),
     "det_sign": Form((_FACTORS,), None),
+    "argsort": Form((_VECTOR,), _VECTOR, inner=1, sorts=True),
     "cofactors": Form((_SQUARE, _FACTORS), _SQUARE),
 }
 
@@ -84,7 +88,8 @@ def own_routine(call: RoutineCall) -> RoutineCall:
 
 def form_of(call: RoutineCall) -> Form | None:
     """The form of a routine that can work on leading blocks; None for others, and for stacks."""
-    return None if call.count != 1 or call.advances else _FORMS.get(call.routine)
+    form = None if call.count != 1 or call.advances else _FORMS.get(call.routine)
+    return None if form is not None and form.sorts and (call.sizes[0], call.sizes[2]) != (1, 1) else form
 
 
 def access(block: Block, storage: int, offset: int, sizes: tuple[int, ...]) -> tuple[Access, tuple[int, ...]]:
@@ -106,6 +111,9 @@ def end_of_operands(call: RoutineCall, form: Form, known: Callable[[Access, tupl
         known: the facts about a read, along a loop.
     """
     (a, of_a), *others = reads_of(call, form)
+    if form.sorts:
+        found = known(a, of_a, 0)
+        return found.ends if isinstance(found, Beyond) and found.ends and _comes_last(found.value) else None
     if form.inner:
         ((b, of_b),) = others
         zeros = [one for one in (known(a, of_a, 1), known(b, of_b, 0)) if isinstance(one, Beyond) and one.ends and one.value == 0]
@@ -113,6 +121,12 @@ def end_of_operands(call: RoutineCall, form: Form, known: Callable[[Access, tupl
     along = [known(a, of_a, level) for level in (0, 1)]
     unit = along[0]
     return unit.ends if isinstance(unit, Identity) and unit.ends and unit == along[1] else None
+
+
+def _comes_last(value: Operand) -> bool:
+    """True for numbers that no other one follows in order."""
+    array = np.asarray(value)
+    return bool(np.isnan(array)) if array.dtype.kind == "f" else bool(array == np.iinfo(np.int64).max)
 
 
 def zeros_of_result(

@@ -58,7 +58,19 @@ from ..state.places import (
 from ..state.recursions import TooDeep, is_of_sizes
 from ..state.tables.columns import listed
 from ..state.tables.forms import Constant, Form, Number, Options, form_of
-from ..state.values import UNBOUND, Maybe, Restart, Unjoinable, WritesOutside, Young, both, negated, parted, state
+from ..state.values import (
+    UNBOUND,
+    Maybe,
+    Restart,
+    Unjoinable,
+    WritesOutside,
+    Young,
+    both,
+    is_data,
+    negated,
+    parted,
+    state,
+)
 from .carries import (
     Slots,
     as_leaf,
@@ -132,6 +144,7 @@ class Loop:
         read: variables and lists whose previous value an iteration reads.
         found: of an attempt, by key, the carries of variables that were not known to be read.
         last: by carry, the leaf of the last item that its final value equals.
+        conditions: the stacked results that are the conditions of the items.
         may_not_run: it may run zero iterations, by data.
         limited: carried ints, by place and leaf, that may grow by a factor; the loop ends where one is large.
         kinds: of the carried numbers; `doubts` are those found before, by place and leaf.
@@ -152,6 +165,7 @@ class Loop:
         self.found: dict[object, Object] = {}
         self.outer: list[Object] = []
         self.last: dict[int, int] = {}
+        self.conditions: set[int] = set()
         self.may_not_run = False
         self.limited: set[tuple[Object, int]] = set()
         self.doubts: dict[tuple[Object, int], Kind] = {}
@@ -436,6 +450,7 @@ class Loop:
     def _results(self, recorder: Recorder, streams: list[int]) -> list[Object] | None:
         """Results of an iteration: carries and appended entries. None if a kind or the form of an entry was widened."""
         self.last.clear()
+        self.conditions.clear()
         results: list[Object] = []
         ends: list[Object] = []
         self.names = NamesOfArrays()
@@ -471,7 +486,10 @@ class Loop:
                 if leaves is None:
                     forms[number] = form.wider(value)
                     return None
-                results += [as_leaf(leaf) for leaf in leaves]
+                for leaf in leaves:
+                    if self.source is not None and self.source.positions is not None and is_data(leaf) and leaf._id == streams[0]:
+                        self.conditions.add(len(results))
+                    results.append(as_leaf(leaf))
                 self.kinds_added += map(kind_of, leaves)
         return results
 
@@ -602,8 +620,10 @@ class Loop:
         number = n
         for place, forms in self.added.values():
             width = sum(len(form.blank()) for form in forms)
-            arrays = [GET(returned, k=k) for k in range(number, number + width)]
-            columns = list(map(listed, arrays))
+            of_items = [k in self.conditions for k in range(number, number + width)]
+            columns = [listed(self.streams[0] if one else GET(returned, k=k)) for k, one in enumerate(of_items, number)]
+            if self.source is not None:
+                self.source.note_conditions([column for column, one in zip(columns, of_items) if one])
             for column, kind in zip(columns, self.kinds_added[number - n :]):
                 for leaf in column:
                     note_kind(leaf, kind)

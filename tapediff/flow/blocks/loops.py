@@ -1,12 +1,13 @@
 """Data-dependent and long loops: one instruction that carries the places that an iteration changes (iterations.py).
 
 A loop over known items runs its first iterations one by one. If the rest would exceed LONG instructions, it becomes one instruction:
-over streams if every iteration runs, else by a carried number, until it ends. A loop that cannot be one instruction continues
-iteration by iteration.
+over streams if every iteration runs, else by a carried number, until it ends. Where sizes are data, a loop up to a size is one instruction
+at once, under the condition that the item exists. A loop that cannot be one instruction continues iteration by iteration.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections import abc, deque
 from collections.abc import Callable, Iterator
@@ -38,12 +39,13 @@ from ..state.completions import Completion, Return, folded, replaced
 from ..state.fork import fork_value, guarded, observed, select
 from ..state.numbers.bounds import bounds_of, ends, note_bounds
 from ..state.places import Entry, WithCells, put
+from ..state.recursions import TooDeep, is_of_sizes
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, facts_of, is_data, lifted, state
 from .blocks import BREAK, Block, LoopEnds, after_loop, for_each_option, if_
 from .emission import emitted
 from .exits import Exits
 from .iterations import Loop, TooLarge
-from .sources import Source, left_in, source_of
+from .sources import Source, are_first_ones, left_in, source_of, up_to
 
 # Maximum number of instructions recorded iteration by iteration.
 LONG = 10_000
@@ -81,6 +83,8 @@ def for_(*args: Object) -> Completion:
     rest = iter(found)
     if is_stepped or type(found) in (GeneratorType, Generator):
         rest = _stepped(rest, loop)
+    if is_of_sizes() and (type(rest) is Conditional or are_first_ones(found)) and _all_over(rest, loop, body, is_shared):
+        return loop.end(otherwise)
     length = _Length()
     for item in rest:
         if not loop.run(_iteration(item, body)):
@@ -112,6 +116,12 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
 
     first, reason = goes_on(), None
     if type(first) is not bool:
+        if _is_to_size(numbers) and (exits := _by_positions(numbers, body)) is not None:
+            loop = LoopEnds()
+            exits.leave_by(loop)
+            return loop.end(otherwise)
+        if (few := numbers.few()) is not None:
+            return for_(few, body, otherwise)
         try:
             return _until_data_end(LoopEnds(), goes_on, first, WithCells(iteration, iteration, body), otherwise)
         except Unjoinable as why:
@@ -119,6 +129,34 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
                 raise
             reason = note_iterations(why)
     return for_(numbers.entries(reason), body, otherwise)
+
+
+def _is_to_size(numbers: Counting) -> bool:
+    """True for a range up to a size, or from one down, outside other loops."""
+    if not is_of_sizes() or state.is_in_loop:
+        return False
+    known, size = (numbers.start, numbers.stop) if numbers.step > 0 else (numbers.stop, numbers.start)
+    return abs(numbers.step) == 1 and type(known) is int and math.isfinite(ends(bounds_of(size))[1])
+
+
+def _by_positions(numbers: Counting, body: Callable[[Object], Completion]) -> Exits | None:
+    """Record one iteration for each number that a range of a size may have; None if it cannot be."""
+    start, stop = numbers.start, numbers.stop
+    if numbers.step > 0:
+        source, block = up_to(stop, range(start, int(ends(bounds_of(stop))[1]))), body
+    else:
+        source = up_to(start - stop, range(int(ends(bounds_of(start - stop))[1])))
+
+        def down(position: Object) -> Completion:
+            state.facts = {**state.facts, **facts_of(truth(start - position > stop), True)}
+            return body(start - position)
+
+        block = WithCells(down, body)
+    try:
+        return _by_streams(source, block)
+    except Unjoinable as why:
+        note_iterations(why)
+        return None
 
 
 def _go_on(cursor: Cursor, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
@@ -218,6 +256,16 @@ def _over(steps: Iterator[Object], count: int, loop: LoopEnds, body: Callable[[O
     return True
 
 
+def _all_over(steps: Iterator[Object], loop: LoopEnds, body: Callable[[Object], Completion], is_shared: bool) -> bool:
+    """Record all iterations as one instruction, if there are some; False if they cannot be."""
+    count = left_in(steps)
+    try:
+        return count >= _FEWEST and _over(steps, count, loop, body, is_shared)
+    except TooDeep:
+        # A few iterations may be possible one by one.
+        return False
+
+
 class _HasExits(Restart):
     """An iteration may leave a loop that was to run completely."""
 
@@ -226,8 +274,15 @@ def _by_streams(source: Source, body: Callable[[Object], Completion]) -> Exits |
     """Record one iteration for each item; None if one may leave the loop, or the stored carries would be too large."""
     exits = Exits(goes_on=True)
 
+    def existing(item: Object) -> Completion:
+        source.note_existence(streamed)
+        return body(item)
+
+    streamed = list[Operand]()
+
     def iteration(leaves: list[Operand]) -> None:
-        run = WithCells(lambda: _iteration(source.item(leaves), body)(), body)
+        streamed[:] = leaves
+        run = WithCells(lambda: _iteration(source.item(leaves), WithCells(existing, body))(), body)
         if exits.iteration(run, lambda: True) is not True:
             raise _HasExits
 

@@ -10,13 +10,15 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
+from ...ops.elementwise.comparison import EXISTS
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..containers.compressed import Conditional
-from ..state.numbers.bounds import note_bounds
+from ..containers.compressed import Compressed, Conditional
+from ..state.numbers.bounds import note_bounds, without_shift
 from ..state.numbers.python_numbers import Kind, kind_of, note_kind
+from ..state.tables.columns import counted
 from ..state.tables.forms import Form, Number, form_of, number_form, tuple_of
-from ..state.values import Maybe, is_data, parted
+from ..state.values import Maybe, counted_from, facts_of, is_data, note_packed, packed_count, parted, state
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Source:
         last: the leaves of the last item.
         kinds: of the leaves.
         is_conditional: an item is the condition that it exists, and its value.
+        positions, length: an item exists if its position is below the length; None for others.
     """
 
     count: int
@@ -38,11 +41,31 @@ class Source:
     last: list[Object]
     kinds: list[Kind]
     is_conditional: bool = False
+    positions: range | None = None
+    length: Operand = None
 
     def item(self, leaves: list[Operand]) -> Object:
         """Rebuild an item from its leaves."""
         item = self.form.made(iter([note_kind(leaf, kind) for leaf, kind in zip(leaves, self.kinds)]))
         return Maybe(*item) if self.is_conditional else item
+
+    def note_existence(self, leaves: list[Operand]) -> None:
+        """Note that positions are below the length, in an iteration whose item exists."""
+        if self.positions is None:
+            return
+        for leaf, stream in zip(leaves, self.streams):
+            if type(stream) is np.ndarray and np.array_equal(stream, self.positions):
+                size, more = without_shift(self.length)
+                for position, end in ((leaf, self.length), (leaf - more, size)):
+                    state.facts = {**state.facts, **facts_of(EXISTS(position, end), True)}
+
+    def note_conditions(self, columns: list[list[Object]]) -> None:
+        """Note columns that hold the conditions of all items: the first ones exist."""
+        if self.positions is None:
+            return
+        first = self.positions[0]
+        for column in columns:
+            note_packed(column, np.maximum(self.length - first, 0) if first else self.length)
 
     def note_bounds(self, leaves: list[Operand]) -> None:
         """Note the bounds of entries of integer streams."""
@@ -85,12 +108,15 @@ def source_of(iterator: Iterator[Object], count: int) -> Source | None:
     """The next `count` items of an iterator, without advancing it; None if their forms differ."""
     kind = type(iterator)
     if isinstance(iterator, Conditional):
-        source = source_of(iterator.pairs, count)
-        return source and replace(source, is_conditional=True)
+        source, kept = source_of(iterator.pairs, count), iterator.kept
+        if source is None or kept is None or kept.length is None:
+            return source and replace(source, is_conditional=True)
+        first = kept.extent - left_in(_reduced(iterator.pairs)[1][0])
+        return replace(source, is_conditional=True, positions=range(first, first + count), length=Compressed.length_of(kept))
     made = _reduced(iterator)
     if kind is enumerate:
         inner, number = made[1]
-        parts = [_numbers(range(number, number + count)), source_of(inner, count)]
+        parts = [numbers_of(range(number, number + count)), source_of(inner, count)]
     elif kind is zip:
         is_strict = len(made) > 2 and bool(made[2])
         if is_strict and len(set(map(left_in, made[1]))) > 1:
@@ -102,6 +128,14 @@ def source_of(iterator: Iterator[Object], count: int) -> Source | None:
     if len(found) < len(parts):
         return None
     return _together(found)
+
+
+def up_to(length: Operand, positions: range) -> Source:
+    """The positions below a length."""
+    numbers = numbers_of(positions)
+    mask = _of_array(EXISTS(numbers.streams[0], length))
+    assert mask is not None, "of an array of bools"
+    return replace(_together([mask, numbers]), is_conditional=True, positions=positions, length=length)
 
 
 def _together(parts: list[Source]) -> Source:
@@ -117,11 +151,12 @@ def _of_items(made: Object, count: int) -> Source | None:
         return _of_list(items[: place + 1][::-1][:count])
     rest = getattr(items, "array", items)[place : place + count]
     if isinstance(rest, range):
-        return _numbers(rest)
+        return numbers_of(rest)
     return _of_array(rest) if isinstance(rest, (np.ndarray, TrackedArray)) else _of_list(list(rest))
 
 
-def _numbers(items: range) -> Source:
+def numbers_of(items: range) -> Source:
+    """The numbers of a range."""
     stream = np.arange(items.start, items.stop, items.step)
     return Source(len(items), Number((), stream.dtype, True), [stream], [items[-1]], [Kind(True, True)])
 
@@ -137,7 +172,10 @@ def _of_list(items: list[Object]) -> Source | None:
     if any(type(item) is Maybe for item in items):
         conditions, values = zip(*map(parted, items))
         there, given = _of_list(list(conditions)), _of_list(list(values))
-        return None if there is None or given is None else replace(_together([there, given]), is_conditional=True)
+        if there is None or given is None:
+            return None
+        made = replace(_together([there, given]), is_conditional=True)
+        return replace(made, positions=range(len(items)), length=counted(list(conditions))) if are_first_ones(items) else made
     if any(map(_is_conditional, items)):
         return None
     form = form_of_item(items[0]) if type(items[0]) is not bool else Number((), np.dtype(bool))
@@ -153,6 +191,14 @@ def _of_list(items: list[Object]) -> Source | None:
             break
     columns = list(zip(*rows))
     return Source(len(items), form, [_stacked(column) for column in columns], list(rows[-1]), list(map(_kind, columns)))
+
+
+def are_first_ones(items: Object) -> bool:
+    """True for a list of conditional entries of which the first ones exist, and how many is known."""
+    if type(items) not in (list, tuple) or not items or any(type(item) is not Maybe for item in items):
+        return False
+    conditions = [item.condition for item in items]
+    return counted_from(conditions, 0)[0] == len(items) == packed_count(conditions)
 
 
 def _is_conditional(value: Object) -> bool:

@@ -11,6 +11,7 @@ from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..containers import keys
+from ..containers.compressed import is_of_data_length
 from ..containers.data_keys import is_data_key
 from ..containers.entries import (
     first_hit,
@@ -27,13 +28,14 @@ from ..containers.generators import Generator
 from ..containers.items import delete_by_data, set_by_data
 from ..containers.lengths import pop as entry_pop
 from ..containers.positions import entry_at, is_position, rotate, take
-from ..containers.ranges import range_of
+from ..containers.ranges import Counting, range_of
 from ..containers.sequences import equal
 from ..containers.views import View
 from ..operations.dunder import compared
 from ..state.fork import exclude
 from ..state.numbers.python_numbers import one_more, python_bool
 from ..state.places import note_contents
+from ..state.recursions import is_of_sizes
 from ..state.values import (
     Choice,
     Lazy,
@@ -141,6 +143,11 @@ def rotate_(holder: Object, steps: Object = 1, /) -> Object:
 def reversed_(items: Object) -> Object:
     if keys.has_conditional_keys(items):
         items = View(items, 0)
+    if type(items) is Counting:
+        if items.step == 1 and is_of_sizes():
+            return call(in_python.iter_, Counting(items.stop - 1, items.start - 1, -1))
+    elif is_of_data_length(items) and items.kept[-items.ndim].length is not None:
+        return call(in_python.iter_, items[::-1])
     if isinstance(items, Lazy):
         items = items.entries()
     if (method := users_method(type(items), "__reversed__")) is not None:

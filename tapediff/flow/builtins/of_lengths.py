@@ -16,7 +16,8 @@ from ..containers.compressed import Compressed
 from ..containers.entries import is_conditional
 from ..state.numbers.bounds import bounds_of, ends
 from ..state.numbers.python_numbers import is_int
-from ..state.values import CHOICES, is_data, packed_count, parts
+from ..state.tables.columns import counted
+from ..state.values import CHOICES, counted_from, is_data, packed_count, parts
 
 # Maximum number of entries of an array of data-dependent length, and of a matrix.
 _MOST_ENTRIES = 4096
@@ -111,11 +112,22 @@ def compressed_list(value: Object) -> Object:
     kind = types.pop()
     if types or kind is None or kind.dtype not in DTYPES:
         return value
-    whole, mask = as_value(list(entries)), as_value(list(conditions))
+    whole, tests = as_value(list(entries)), list(conditions)
     if type(whole) is not TrackedArray:
         whole = current_recorder().tracked_constant(whole)
-    kept = Kept(mask, np.sum(mask) if packed_count(list(conditions)) == len(conditions) else None)
-    return Compressed(whole, {-1 - len(kind.shape): kept})
+    return Compressed(whole, {-1 - len(kind.shape): _kept(tests)})
+
+
+def _kept(conditions: list[Object]) -> Kept:
+    """The entries of a list that exist."""
+    if packed_count(conditions) < len(conditions):
+        return Kept(as_value(conditions))
+    first = next(k for k, condition in enumerate(conditions) if is_data(condition))
+    covered, _ = counted_from(conditions, first)
+    if covered == len(conditions) - first:
+        return Kept.first(counted(conditions), len(conditions))
+    mask = as_value(conditions)
+    return Kept(mask, np.sum(mask))
 
 
 def _type_of(entry: Object) -> ValueType | None:

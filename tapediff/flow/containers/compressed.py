@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ...recording.arrays.compressed import CompressedArray, Kept
+from ...recording.arrays.compressed import LEAST_SIZE, CompressedArray, Kept
 from ...recording.arrays.compressed_functions import are_alike
 from ..anything import Object
 from ..state.fork import by_guards, refuse
 from ..state.joins import maybe
-from ..state.numbers.bounds import note_bounds
+from ..state.numbers.bounds import below, bounds_on_all_paths, difference, ends, note_bounds, outcome
 from ..state.numbers.python_numbers import note_python
+from ..state.recursions import is_of_sizes
 from ..state.values import Lazy, is_data, note_packed
 
 
@@ -29,8 +30,18 @@ class Compressed(CompressedArray, Lazy):
         if is_data(count):
             # Of a length that is NumPy's number, a copy is Python's int.
             count = note_python(count + 0 if kept.length is not None and not kept.is_size else count)
-            note_bounds(count, 0, kept.extent)
+            note_bounds(count, LEAST_SIZE if kept.is_size else 0, kept.extent)
         return count
+
+    def _cut(self, axis: int, start: Object, stop: Object, count: Object) -> Object:
+        width = difference(start, stop) if is_of_sizes() else None
+        if width is None or width <= 0 or not (_is_at_most(0, start) and _is_at_most(stop, count)):
+            return super()._cut(axis, start, stop, count)
+        # A window that moves: so many entries exist.
+        low, high = ends(bounds_on_all_paths(start))
+        most = self.whole.type.shape[axis] - width
+        first = start if low >= 0 and high <= most else np.clip(start, 0, most)
+        return self.with_kept(axis, self._along(first + np.arange(width), axis), None)
 
     def settled(self) -> Object:
         reason = refuse(
@@ -53,12 +64,12 @@ class Compressed(CompressedArray, Lazy):
             return list(self._rows())
         conditions = list(kept.mask)
         if kept.length is not None:
-            note_packed(conditions)
+            note_packed(conditions, self.length_of(kept))
         return [maybe(condition, value) for condition, value in zip(conditions, self._rows())]
 
     def steps(self) -> Iterable[Object]:
         kept = self.kept.get(-self.ndim)
-        return self.entries() if kept is None else Conditional(zip(kept.mask, self._rows()))
+        return self.entries() if kept is None else Conditional(zip(kept.mask, self._rows()), kept)
 
     def _rows(self) -> Iterable[Object]:
         """The entries along the first axis, whether selected or not."""
@@ -66,29 +77,35 @@ class Compressed(CompressedArray, Lazy):
         return self.whole if not others else [type(self)(row, others) for row in self.whole]
 
 
+def _is_at_most(a: Object, b: Object) -> bool:
+    """True if a <= b on this path, as far as bounds and tests tell."""
+    test = below(b, a)
+    return test is False or (is_data(test) and outcome(test) is False)
+
+
 class Zipped(Lazy):
     """The first entries of arrays whose lengths may be data, and of sequences, side by side."""
 
-    __slots__ = ("columns", "mask")
+    __slots__ = ("columns", "kept")
 
     def __init__(self, columns: Iterable[Object]) -> None:
         self.columns = [column.packed(-column.ndim) if is_of_data_length(column) else column for column in columns]
         kept = {id(one): one for column in self.columns if is_of_data_length(column) for one in [column.kept[-column.ndim]]}
         first, *others = kept.values()
-        least, self.mask = min(one.extent for one in kept.values()), first.mask
+        least, self.kept = min(one.extent for one in kept.values()), first
         if not all(are_alike(first, other) for other in others):
-            self.mask = functools.reduce(operator.and_, (one.mask[:least] for one in kept.values()))
+            self.kept = Kept(functools.reduce(operator.and_, (one.mask[:least] for one in kept.values())))
 
     def length(self) -> Object:
-        return np.sum(self.mask)
+        return np.sum(self.kept.mask)
 
     def entries(self) -> list[Object]:
-        conditions = list(self.mask)
+        conditions = list(self.kept.mask)
         note_packed(conditions)
         return [maybe(condition, row) for condition, row in zip(conditions, self._rows())]
 
     def steps(self) -> Iterable[Object]:
-        return Conditional(zip(self.mask, self._rows()))
+        return Conditional(zip(self.kept.mask, self._rows()), self.kept)
 
     def _rows(self) -> Iterator[Object]:
         return zip(*[column._rows() if isinstance(column, Compressed) else column for column in self.columns])
@@ -100,12 +117,16 @@ def is_of_data_length(value: Object) -> bool:
 
 
 class Conditional:
-    """An iterator of conditional entries, from pairs of a condition and a value."""
+    """An iterator of conditional entries, from pairs of a condition and a value.
 
-    __slots__ = ("pairs",)
+    Attributes:
+        kept: the conditions.
+    """
 
-    def __init__(self, pairs: Iterator[tuple[Object, Object]]) -> None:
-        self.pairs = pairs
+    __slots__ = ("kept", "pairs")
+
+    def __init__(self, pairs: Iterator[tuple[Object, Object]], kept: Kept | None = None) -> None:
+        self.pairs, self.kept = pairs, kept
 
     def __iter__(self) -> Iterator[Object]:
         return self

@@ -17,6 +17,7 @@ from ..anything import Object
 from ..calls.callables import call
 from ..state.fork import refuse, refuse_store
 from ..state.places import are_restorable, note_contents, unwritable
+from ..state.recursions import is_of_sizes
 from ..state.values import CHOICES, Choice, Lazy, has_maybes, is_tracked_value, lifted, state
 from ..users_code import users_method
 from . import entries, keys, lengths, positions, sets
@@ -26,6 +27,7 @@ from .cursors import Cursor
 from .entries import is_conditional
 from .generators import Generator
 from .lengths import unpacked_around
+from .ranges import Counting
 from .views import View, viewed
 
 _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
@@ -241,7 +243,8 @@ def own(*args: Object) -> Object:
 def first_iterable(items: Object) -> Object:
     """A generator expression's first iterable; Python requests its iterator at once."""
     kind = type(items)
-    return items if kind in (Owned, Generator, Cursor) or kind in CHOICES or kind in REPEATABLE else iter(iterated(items))
+    is_kept = kind in (Owned, Generator, Cursor) or kind in CHOICES or kind in REPEATABLE or (kind is Counting and is_of_sizes())
+    return items if is_kept else iter(iterated(items))
 
 
 def entries_of_choice(choice: Object) -> list[Object]:

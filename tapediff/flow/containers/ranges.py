@@ -15,6 +15,7 @@ from ..report import Reason
 from ..state.fork import decide, fork, observed
 from ..state.joins import maybe
 from ..state.numbers.bounds import below, bounds_of, ends
+from ..state.recursions import is_of_sizes
 from ..state.values import Lazy, Unjoinable, both, is_data, negated, state
 
 # Maximum number of conditional entries.
@@ -40,8 +41,24 @@ class Counting(Lazy):
         return iter(range(int(self.start), int(self.stop), self.step))
 
     def entries(self, reason: Reason | None = None) -> tuple[Object, ...]:
-        """The numbers as conditional entries, up to a power of two that guards ensure."""
+        """The numbers as conditional entries: those that bounds leave if they are few, else up to a power of two that guards ensure."""
+        if (few := self.few()) is not None:
+            return few
         return _listed(self.start, self.stop, self.step, _most(self.length(), reason))
+
+
+    def few(self) -> tuple[Object, ...] | None:
+        """The numbers as conditional entries, if bounds leave few of them; else None."""
+        start, stop, step = self.start, self.stop, self.step
+        (low, high), (least, most) = ends(bounds_of(start)), ends(bounds_of(stop))
+        longest = (most - low) / step if step > 0 else (least - high) / step
+        if math.isinf(longest) or longest > MOST_ENTRIES:
+            return None
+        if abs(step) > 1 and is_data(start):
+            return _listed(start, stop, step, math.ceil(longest))
+        # The numbers themselves are known.
+        numbers = range(int(low), math.ceil(most), step) if step > 0 else range(int(high), math.floor(least), step)
+        return tuple(maybe(condition, k) for k in numbers if (condition := _is_within(k, start, stop, step)) is not False)
 
 
 def _most(count: Object, reason: Reason | None) -> int:
@@ -74,13 +91,11 @@ def range_of(start: Object, stop: Object, step: Object) -> Object:
     longest = (most - low) / step if step > 0 else (least - high) / step
     if longest <= 0:
         return ()
-    if math.isinf(longest) or longest > MOST_ENTRIES:
-        return Counting(start, stop, step)
-    if abs(step) > 1 and is_data(start):
-        return _listed(start, stop, step, math.ceil(longest))
-    # The numbers themselves are known.
-    numbers = range(int(low), math.ceil(most), step) if step > 0 else range(int(high), math.floor(least), step)
-    return tuple(maybe(condition, k) for k in numbers if (condition := _is_within(k, start, stop, step)) is not False)
+    made = Counting(start, stop, step)
+    if is_of_sizes() and not state.is_in_loop:
+        return made
+    few = made.few()
+    return made if few is None else few
 
 
 def _is_within(k: int, start: Object, stop: Object, step: int) -> Object:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ...base.settings import settings
 from ...ir.tape import Tape
 from ...ops.control.calls import LOOP
+from ...passes.loops.carries.filled_arrays import filled_arrays
 from ...passes.loops.carries.split_carries import split_carries
 from ...passes.loops.carries.unread_carries import unread_carries
 from ...passes.loops.counted_loops import counted_loops
@@ -62,6 +63,7 @@ def _with_loops_prepared(tape: Tape) -> Tape:
         tape = tape if unread_carries.__name__ in settings.left_out else unread_carries(tape)
     tape = tape if alike_powers.__name__ in settings.left_out else alike_powers(tape)
     counted = tape if counted_loops.__name__ in settings.left_out else counted_loops(tape)
+    counted = counted if filled_arrays.__name__ in settings.left_out else filled_arrays(counted)
     return last_values(counted)
 
 

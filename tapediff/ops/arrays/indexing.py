@@ -269,9 +269,26 @@ def put(x: Operand, v: Operand, positions: Operand) -> Operand:
 def are_distinct(positions: Operand) -> bool:
     """True if positions are known to be distinct."""
     size = math.prod(np.shape(positions))
-    if size <= 1 or is_tracked(positions):
-        return size <= 1
+    if size <= 1:
+        return True
+    if is_tracked(positions):
+        return _differ(positions._recorder.instructions, positions._id)
     return len(set(np.ravel(positions).tolist())) == size
+
+
+def _differ(instructions: Sequence[Instruction], number: int) -> bool:
+    """True for distinct constant positions, to which one number was added, as for a row of a matrix."""
+    op, inputs, params, type_, *_ = instructions[number]
+    if op is CONSTANT:
+        return are_distinct(params[0])
+    if len(inputs) == 1:
+        return op.name == "reshape" and _differ(instructions, inputs[0])
+    larger = [k for k in inputs if instructions[k].type.size > 1]
+    if op.name not in ("add", "multiply") or len(larger) != 1 or instructions[larger[0]].type.size != type_.size:
+        return False
+    (other,) = (k for k in inputs if k not in larger)
+    is_one = instructions[other].op is CONSTANT and np.ravel(instructions[other].params[0]).tolist() == [1]
+    return (op.name == "add" or is_one) and _differ(instructions, larger[0])
 
 
 def _neighbours(z: Operand, x: Operand, axis: int) -> tuple[Operand, Operand, Operand]:

@@ -13,7 +13,7 @@ integers are known as well: so td.scan(..., np.arange(100)) reads x, and so do l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,7 +98,7 @@ def _plan(tape: Tape, loop: Instruction) -> Plan | None:
     _, *given = form.parts(body.inputs)
     steps = _steps(body, carries)
     starts = {k: int(carries[k].params[0]) for k in steps}
-    rows, whole = ({n: i.params[0] for n, i in zip(*part) if _is_table(i)} for part in zip(given, others))
+    rows, whole = ({n: i.params[0] for n, i in zip(*part) if is_table(i)} for part in zip(given, others))
     if not steps and not rows and (GUARD in body.ops or not is_new):
         return None
     digests = ((n, blake2b(table.tobytes(), digest_size=32).digest()) for n, table in (*rows.items(), *whole.items()))
@@ -129,10 +129,10 @@ def _made(
     `is_new`: an inner loop was rewritten, so the body has changed.
     """
     assert form.length is not None
-    tables = tables | {n: i.params[0] for n, i in enumerate(body.instructions) if _is_table(i)}
+    tables = tables | {n: i.params[0] for n, i in enumerate(body.instructions) if is_table(i)}
     iterations = np.arange(form.length, dtype=np.int64)
     counts = {k: starts[k] + steps[k] * (iterations[::-1] if form.backwards else iterations) for k in steps}
-    known = _known(body, {body.inputs[k]: values for k, values in counts.items()} | rows, form.length, tables)
+    known = integers_of(body, {body.inputs[k]: values for k, values in counts.items()} | rows, form.length, tables)
     if known is None or not all(_holds(body, guard, known) for guard, i in enumerate(body.instructions) if i.op is GUARD):
         return None
     same = {*form.parts(body.inputs)[2], *(n for n, i in enumerate(body.instructions) if i.op is CONSTANT)}
@@ -158,8 +158,8 @@ def _made(
 
 
 @np.errstate(all="ignore")
-def _known(
-    body: Tape, counts: dict[int, np.ndarray], length: int, tables: dict[int, np.ndarray]
+def integers_of(
+    body: Tape, counts: Mapping[int, np.ndarray], length: int, tables: Mapping[int, np.ndarray]
 ) -> dict[int, np.ndarray] | None:
     """Evaluate the integers of all iterations that depend only on counters, known streams and constants, as arrays of the loop's length.
 
@@ -196,7 +196,7 @@ def _is_settled(op: Primitive, values: Sequence[np.ndarray]) -> bool:
     return any(bool(np.all(v)) if op is LOGICAL_OR else not np.any(v) for v in values) if op in (LOGICAL_AND, LOGICAL_OR) else False
 
 
-def _is_table(instruction: Instruction) -> bool:
+def is_table(instruction: Instruction) -> bool:
     """True for a constant of integers or bools."""
     return instruction.op is CONSTANT and not instruction.type.is_float
 

@@ -13,7 +13,9 @@ from ...ir.arguments import Constant
 from ...ir.containers import flatten_argument
 from ...ir.instruction import CONSTANT, Instruction, Tree, UserFunction
 from ...ir.tape import Tape
-from ...ops.declaration.op import Op
+from ...ops.arrays.indexing import ASSEMBLE, PUT, REPLACE, SCATTER_ADD
+from ...ops.arrays.reductions import CUMSUM, SUM
+from ...ops.declaration.op import Elementwise, Op
 from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY
 from ...targets.guarded_tape import GuardedTape
 from ..density import NamedDensity
@@ -145,9 +147,7 @@ class _Reader:
                 through = [k for k in i.inputs if self._at(k).op is not CONSTANT]
                 through = through if len(through) == 1 and (i.op is MULTIPLY or through[0] == i.inputs[0]) else []
             else:
-                # Sums, differences, and what moves or chooses entries.
-                is_sum = isinstance(i.op, Op) and i.op.linear and i.op.compares is None and i.op.jump is None
-                through = [k for k in i.inputs if is_sum and self._at(k).type.is_float]
+                through = [k for k in i.inputs if _is_sum(i.op) and self._at(k).type.is_float]
             if through:
                 pending += through
             elif i.op is not CONSTANT:
@@ -186,3 +186,13 @@ class _Reader:
 
 def _line(site: Site | None) -> tuple[str, int, str] | None:
     return None if site is None else site.place
+
+
+_SUMS = (SUM, CUMSUM, ASSEMBLE, REPLACE, SCATTER_ADD, PUT)
+
+
+def _is_sum(op: object) -> bool:
+    """True for sums, differences, and what moves or chooses entries."""
+    if isinstance(op, Elementwise):
+        return op.linear and op.compares is None and op.jump is None
+    return isinstance(op, Op) and (op.moves or op in _SUMS)

@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from operator import le
 
 import numpy as np
 
+from ...errors import ShapeMismatch
 from ...ir.containers import has_buffers
 from ...ir.instruction import Operand, Tree, UserFunction, is_tracked
 from ...ir.keys import static_key
 from ...ir.tape import Tape
-from ..arrays.compressed import DTYPES, CompressedArray, Kept
+from ..arrays.compressed import DTYPES, LEAST_SIZE, CompressedArray, Kept
 from .bind_call import BoundCall
+from .declared_sizes import Size, Spec
 from .int_arguments import MOST_PATHS_BY_INTS, depends_on_ints_only
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -73,12 +76,16 @@ class Extents:
     Attributes:
         axes: input, axis and number of its size, for each axis of such a size.
         largest: the largest value of each size.
+        names: of the sizes, if they are declared.
     """
 
     axes: tuple[tuple[int, int, int], ...]
     largest: tuple[int, ...]
+    names: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
+        if self.names:
+            return "with " + " and ".join(f"{name} up to {most}" for name, most in zip(self.names, self.largest))
         return f"with sizes that are data, up to {' and '.join(map(str, self.largest))}"
 
     def sizes(self, shapes: Shapes) -> list[int]:
@@ -108,6 +115,7 @@ class SizesOfCalls:
         tapes: the extents of tapes for several sizes, and their entries.
         needed: why sizes cannot be data.
         paths: how many tapes were recorded because a guard on sizes alone came out differently.
+        declared: the declared types of the arrays; `names`: for each axis, the name of its size. Empty if the user has declared none.
     """
 
     first: Shapes
@@ -120,6 +128,8 @@ class SizesOfCalls:
     tapes: dict[Extents, int] = field(default_factory=dict)
     needed: str = ""
     paths: int = 0
+    declared: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
     def extents(self, shapes: Shapes) -> Extents | None:
         """The extents of a tape for a call; None for a tape of its own."""
@@ -134,8 +144,8 @@ class SizesOfCalls:
         if count == 1:
             self._compare(shapes)
         flat = [size for shape in shapes for size in shape]
-        if min(flat[k] for k in self.varying) < 2:
-            return None  # as NumPy broadcasts an axis of size 1, and reductions of none differ
+        if min(flat[k] for k in self.varying) < LEAST_SIZE:
+            return None
         # The smallest tape first, as in `ranges`.
         for extents, entries in sorted(self.tapes.items(), key=lambda tape: tape[0].largest):
             if extents.serve(shapes, math.inf if entries < FEW_ENTRIES else WASTE):
@@ -154,7 +164,7 @@ class SizesOfCalls:
         """For each size of a tape, the least and the largest value that it serves, and the largest of the next smaller tape."""
         waste = math.inf if self.tapes.get(extents, 0) < FEW_ENTRIES else WASTE
         smaller = [e.largest for e in self.tapes if e != extents and e.axes == extents.axes and all(map(le, e.largest, extents.largest))]
-        least = [2 if most <= SMALLEST else max(2, math.ceil((most - APART) / waste)) for most in extents.largest]
+        least = [LEAST_SIZE if most <= SMALLEST else max(LEAST_SIZE, math.ceil((most - APART) / waste)) for most in extents.largest]
         return list(zip(least, extents.largest, max(smaller, default=(0,) * len(least)), strict=True))
 
     def _compare(self, shapes: Shapes) -> None:
@@ -164,6 +174,11 @@ class SizesOfCalls:
         groups = [numbers.setdefault(each, len(numbers)) for each in zip(self.groups, flat)]
         varying = self.varying | {k for k, size in enumerate(size for shape in self.first for size in shape) if size != flat[k]}
         if (groups, varying) != (self.groups, self.varying):
+            if self.declared:
+                raise ShapeMismatch(
+                    "arrays have other sizes than declared", got=", ".join(map(str, shapes)),
+                    fix=f"{', '.join(self.declared)} is declared: pass such arrays, or declare what else varies",
+                )  # fmt: skip
             # Tapes with fewer sizes may be wrong for more.
             self.groups, self.varying, self.tapes = groups, varying, {}
         self.most = list(map(max, self.most, flat))
@@ -173,9 +188,12 @@ class SizesOfCalls:
         sizes: dict[int, int] = {}
         axes = tuple((*places[k], sizes.setdefault(self.groups[k], len(sizes))) for k in sorted(self.varying))
         most = {size: max(self.most[k] for k in self.varying if sizes[self.groups[k]] == size) for size in sizes.values()}
+        names = {sizes[self.groups[k]]: self.names[k] for k in self.varying} if self.names else {}
         # Larger than necessary if a tape has become too small, as sizes may grow further.
-        extents = Extents(axes, tuple(_capacity(size, grows=bool(self.tapes)) for size in most.values()))
-        if extents.serve(shapes):
+        extents = Extents(axes, tuple(_capacity(size, grows=bool(self.tapes)) for size in most.values()),
+                          tuple(names[k] for k in most if names))  # fmt: skip
+        # Declared largest sizes have one tape for all, if that has few entries.
+        if extents.serve(shapes, math.inf if self.declared and not self.tapes else WASTE):
             return extents
         return replace(extents, largest=tuple(_capacity(size, grows=True) for size in extents.sizes(shapes)))
 
@@ -183,10 +201,26 @@ class SizesOfCalls:
 class SizeArguments:
     """The sizes of a function's arrays, by kind of call: dtypes, static arguments, activity."""
 
-    __slots__ = ("_calls",)
+    __slots__ = ("_calls", "_declared")
 
     def __init__(self) -> None:
         self._calls: dict[Hashable, SizesOfCalls] = {}
+        self._declared: dict[Hashable, SizesOfCalls] = {}
+
+    def declare(self, smaller: BoundCall, larger: BoundCall, sizes: Sequence[Sequence[int | Size]]) -> None:
+        """Take the sizes in which two calls differ as data, from the first call on.
+
+        Args:
+            sizes: the declared shapes of the arrays.
+        """
+        shapes = shapes_of(smaller.inputs)
+        calls = SizesOfCalls(shapes, [size for shape in shapes for size in shape], needed=_refused(smaller))
+        calls.most = [0] * len(calls.groups)
+        calls._compare(shapes_of(larger.inputs))
+        flat = [n for shape in sizes for n in shape]
+        calls.most, calls.names = [(isinstance(n, Size) and n.most) or 0 for n in flat], tuple(map(str, flat))
+        calls.declared = tuple(repr(Spec(tuple(shape), array.dtype)) for shape, array in zip(sizes, smaller.inputs))
+        self._declared[_kind_of(smaller)] = calls
 
     def extents(self, bound: BoundCall) -> Extents | None:
         """The sizes that are data in a call; None if it is answered by a tape for its sizes."""
@@ -194,15 +228,19 @@ class SizeArguments:
 
     def calls_like(self, bound: BoundCall) -> SizesOfCalls:
         """The sizes of all calls of the same kind."""
-        shapes = shapes_of(bound.inputs)
-        static = tuple([(position, value if position < 0 else static_key(value)) for position, _, value in bound.static])
-        key = (tuple([(a.dtype, a.ndim) for a in bound.inputs]), bound.active, static)
+        kind = _kind_of(bound)
+        key = (kind, bound.active)
         calls = self._calls.get(key)
         if calls is None:
             if len(self._calls) >= MOST_KINDS:
                 self._calls.clear()
+            declared, shapes = self._declared.get(kind), shapes_of(bound.inputs)
             flat = [size for shape in shapes for size in shape]
-            calls = self._calls[key] = SizesOfCalls(shapes, flat, own={shapes}, most=flat, needed=_refused(bound))
+            if declared is None:
+                calls = SizesOfCalls(shapes, flat, own={shapes}, most=flat, needed=_refused(bound))
+            else:
+                calls = deepcopy(declared)
+            self._calls[key] = calls
         return calls
 
     def reasons(self) -> list[str]:
@@ -230,6 +268,12 @@ class SizeArguments:
         calls = self.calls_like(bound)
         calls.paths += depends_on_ints_only(tape, ordinal)
         return calls.paths <= MOST_PATHS_BY_INTS
+
+
+def _kind_of(bound: BoundCall) -> Hashable:
+    """Equal for calls whose arrays differ in sizes alone, and in what is differentiated."""
+    static = tuple([(position, value if position < 0 else static_key(value)) for position, _, value in bound.static])
+    return tuple([(a.dtype, a.ndim) for a in bound.inputs]), static
 
 
 def _most_calls(entries: int) -> int:

@@ -42,6 +42,8 @@ from .tracked import TrackedArray
 _ALL = slice(None)
 # Of arrays that are kept whole.
 DTYPES = (FLOAT64, np.dtype(np.float32), INT64, BOOL)
+# Sizes of arguments that are data are never less: NumPy's rules differ for axes of one entry, and of none.
+LEAST_SIZE = 2
 _OUTSIDE = "an index is out of bounds of an array whose length depends on data"
 
 
@@ -174,7 +176,13 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             # NumPy's result is a new array, laid out row by row.
             return GATHER(base, positions) if is_tracked(base) else np.zeros(np.shape(positions))
 
-        return read(self.whole)._as_view(self.whole, read, lambda base, part: put(base, part, positions))
+        def write(base: Operand, part: Operand) -> Operand:
+            made = put(base, part, positions)
+            if is_tracked(made) and is_tracked(positions):
+                made._recorder.written_at[made._id] = positions
+            return made
+
+        return read(self.whole)._as_view(self.whole, read, write)
 
     def _along(self, places: Operand, axis: int) -> Operand:
         """The entries at places along an axis, which are selected there."""
@@ -339,7 +347,7 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         if not all(type(entry) in (slice, int, type(None)) for entry in entries):
             return None
         if all(type(entry) is slice and entry == _ALL for entry in entries):
-            return type(self)(made.whole[...], made.kept) if made is self else made
+            return type(self)(made.whole[...], made.kept) if made is self else made if made.kept else made.whole
         if not made.kept and self.ndim == 1 and entries == [0]:
             return made.whole[0]
         whole = made.whole[tuple(entries)]
@@ -350,7 +358,11 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         """The entries of a slice along an axis; None for what needs a guard."""
         kept, before = self.kept[axis], (_ALL,) * (axis % self.ndim)
         if (key.start, key.stop, key.step) == (None, None, -1):
-            return self.with_kept(axis, self.whole[(*before, key)], Kept(kept.mask[::-1]))
+            if kept.length is None:
+                return self.with_kept(axis, self.whole[(*before, key)], Kept(kept.mask[::-1]))
+            # The last entry first: loops end behind the last one.
+            places = kept.length - 1 - np.arange(kept.extent)
+            return self.with_kept(axis, self._along(np.where(places < 0, places + kept.extent, places), axis), kept)
         if key.step not in (None, 1) or not all(end is None or _is_position(end) for end in (key.start, key.stop)):
             return None
         made = self.packed(axis)

@@ -16,6 +16,7 @@ from ...ir.keys import EXACT, static_key, value_key
 from ...ir.pytree import ARRAY, TreeDef, has_first_entries, static_leaf, unflatten
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import BoundCall, bind_call, no_whole_numbers
+from ...recording.arguments.declared_sizes import example, sizes_in
 from ...recording.arguments.int_arguments import ANY_INT_KEY, AnyInt, IntArguments
 from ...recording.arguments.size_arguments import SETTLED, Extents, SizeArguments, with_sizes
 from ..evaluate.direct_calls import NoForm, form_of, leaf_form
@@ -76,6 +77,16 @@ class GuardedFunction:
         self.f, self.guard, self.name, self.has_aux = f, guard, name, has_aux
         self.guard_site = "" if guard is None else site_of(guard)
         self.ints, self.sizes, self.settles_results = IntArguments(), SizeArguments(), False
+
+    def declare(self, specs: Sequence[Tree]) -> None:
+        """Take declared sizes as data from the first call on."""
+        sizes = sizes_in(specs)
+        smaller, larger = (
+            bind_call(self.f, example(specs, {size: k + more for k, size in enumerate(sizes)}), (), self.ints.data) for more in (2, 3)
+        )  # fmt: skip
+        pairs, both = {k + 2: size for k, size in enumerate(sizes)}, zip(smaller.inputs, larger.inputs)
+        declared = [[n if n == other else pairs[n] for n, other in zip(a.shape, b.shape)] for a, b in both]
+        self.sizes.declare(smaller, larger, declared)
 
     def call(
         self, args: Sequence[Tree], argnums: tuple[int, ...], guard_value: tuple[Hashable, ...] = (), with_data: bool = True,

@@ -15,6 +15,7 @@ import numpy as np
 
 from ....ir.instruction import CONSTANT
 from ....ops.arrays.indexing import INDEX
+from ....recording.arrays.tracked import TrackedArray
 from ...anything import Object
 from ..values import choice_of, inputs_of, is_data, negated, op_of, state, type_of
 from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
@@ -76,6 +77,14 @@ def as_choice(value: Object) -> Object:
 def below(a: Object, b: Object) -> Object:
     """a < b; a plain bool where the bounds of both tell."""
     return _compared("less", a, b)
+
+
+def difference(a: Object, b: Object) -> int | None:
+    """b - a for tracked ints, if one is the other and a constant on this path."""
+    if not (is_data(a) and is_data(b)) or a._recorder is not b._recorder:
+        return None
+    (of_a, above_a), (of_b, above_b) = (_without_shift(value._recorder, value._id, {}) for value in (a, b))
+    return int(above_b - above_a) if of_a == of_b else None
 
 
 def equals(a: Object, b: Object) -> Object:
@@ -217,6 +226,14 @@ def _told_by_difference(recorder: Object, node: _Node, memo: dict[int, Bounds]) 
             if other == b:
                 difference = where(difference, name, holds, (above + shift, above + shift), is_int=True)
     return _told(node.name, difference, exactly(above_b - above_a))
+
+
+def without_shift(value: Object) -> tuple[Object, int]:
+    """The tracked int from which one differs by a constant on this path, and the constant."""
+    recorder = value._recorder
+    number, above = _without_shift(recorder, value._id, {})
+    made = TrackedArray(recorder, number, value._value - int(above), type_of(recorder, number))
+    return (value, 0) if number == value._id else (made, int(above))
 
 
 def _without_shift(recorder: Object, number: int, memo: dict[int, Bounds]) -> tuple[int, float]:

@@ -22,7 +22,7 @@ from ..policy import Policy
 from ..staleness import StalenessCheck
 from ..tape_cache import TapeCache
 from ..variant import Variant
-from .sized_calls import reads_what_exists, sized
+from .sized_calls import sized
 
 if TYPE_CHECKING:
     from ...native.paths import PathsCall
@@ -133,7 +133,7 @@ class DirectPaths:
         return call_under_guard(under, guard, for_guard, len(call.args), outputs=0 if key is None else 1)
 
     def fast_call_of_sizes(self, call: KeyedCall, variant: Variant) -> Callable[..., Tree] | None:
-        """The same for calls with other sizes; None where the gradient is of a size, or a tape of their own would be faster."""
+        """The same for calls with other sizes; None where the gradient is of a size."""
         if self._function.guard is not None or call.differentiates_sizes or len(call.bound.static) > 1 or variant.constants:
             return None
         try:
@@ -143,7 +143,7 @@ class DirectPaths:
         paths = self._run(call, variant, (0,)).paths
         if paths is None or any(form != ARRAY for form in found.forms):
             return None
-        return found.run if reads_what_exists(call, paths) else None
+        return found.run
 
     def _run(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> DirectRun:
         """The kernels of one operator, for calls of this kind; `alone`: of this tape only."""
