@@ -11,6 +11,7 @@ import gc
 import heapq
 import itertools
 import math
+import operator
 from collections import deque
 from enum import EnumMeta
 from operator import itemgetter
@@ -37,7 +38,7 @@ from ...recording.python_state.math_functions import MathFunction
 from ...recording.python_state.numpy_namespace import LEAST_FILLS, answer_of
 from ...recording.python_state.replacement import Replacement
 from ..anything import Object
-from ..calls.callables import function
+from ..calls.callables import call, function
 from ..containers.choices import as_value, mapped, possible
 from ..containers.cursors import Cursor
 from ..containers.entries import is_conditional, settled_contents, settled_deeply
@@ -47,13 +48,14 @@ from ..containers.keys import Empty
 from ..containers.lengths import by_lengths
 from ..containers.views import viewed
 from ..operations.divisions import may_be_zero_of_ints, zero_of_ints
+from ..operations.tests_of_values import check_text
 from ..state.fork import guarded, refuse, refuse_store, speculate
 from ..state.identities import AsksIdentities
 from ..state.joins import MOST_OPTIONS
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import note_python, types_of
 from ..state.places import are_restorable, note_attribute, note_contents
-from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, lifted, state
+from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, has_maybes, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users
 from .arguments import INDEXED, NATIVE
@@ -232,10 +234,10 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
     if (f is itertools.tee or f is itertools.groupby) and Cursor in map(type, args):
         raise Unjoinable(f"{f.__name__} advances an iterator that something else may use", "give it a list")
     if not state.path:
-        return _called_here(f, *args, **named)
+        return _checked(f, args, named)
     columns = current_recorder().instructions
     before = len(columns.templates)
-    result = _called_here(f, *args, **named)
+    result = _checked(f, args, named)
     for instruction in columns.templates[before:]:
         op = instruction.op
         # A kernel also computes it where the program does not run it.
@@ -243,6 +245,19 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
             refuse(f"{op.name} may fail where the branch is not taken", "call it before the branch")
         if op in (CALL, LOOP) and instruction.params[0].may_branch:
             refuse(f"{instruction.params[0].name} has paths that are recorded when they are met", "call it before the branch")
+    return result
+
+
+def _checked(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
+    """The result of a call that neither reads nor fails by what a number stands for."""
+    try:
+        result = _called_here(f, *args, **named)
+    except (TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        if state.kinds and any(map(_is_of_several_types, (*args, *named.values()))):
+            raise Unjoinable(f"{type(error).__name__} may depend on a number's type, which depends on data", "convert it before") from error
+        raise
+    if isinstance(result, str) or named.get("file") is not None:
+        check_text(f, *args, named)
     return result
 
 
@@ -256,6 +271,9 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
     if (result := drawn(f, args, named)) is not NATIVE:
         return result
     args = taken_out(f, args)
+    if type(f) is itemgetter and len(args) == 1 and has_maybes(args[0]):
+        found = tuple(call(operator.getitem, args[0], key) for key in f.__reduce__()[1])
+        return found if len(found) > 1 else found[0]
     if state.kinds and type(f) is np.ufunc and not named and len(args) == f.nin and may_be_zero_of_ints(f.__name__, *args):
         return zero_of_ints(f(*args), *args)
     is_formed = (type(f) is np.ufunc and f.ntypes > 1 and len(args) <= f.nin) or isinstance(f, MathFunction)
@@ -349,12 +367,18 @@ class _IntWanted(BaseException):
     """Code run by Python needs the value of a data-dependent int."""
 
 
+_NUMBERS = (int, float, bool)
+
+
 def _wanted() -> None:
     raise _IntWanted
 
 
 def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
     """The result of a call; if it needs an int, a choice of the results for all possible values."""
+    if args and type(args[0]) in _NUMBERS and getattr(TrackedArray, getattr(f, "__name__", ""), None) is f:
+        # A method of a tracked number, for one of its possible values.
+        return getattr(np.asarray(args[0]), f.__name__)(*args[1:], **named)
     called, f = f, _form(f, args, named)
     place = next((k for k, value in enumerate(args) if _holds_int(value)), None)
     if place is None or not _is_pure(f):

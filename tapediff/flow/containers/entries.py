@@ -5,6 +5,7 @@ A loop runs its block where the entry exists. Positions count existing entries.
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable, Iterable
 
@@ -172,22 +173,34 @@ def settled_contents(holder: Object) -> Object:
     return holder
 
 
-def settled_deeply(value: Object, seen: dict[int, Object] | None = None) -> Object:
+def settled_deeply(value: Object, seen: dict[int, tuple[Object, Object]] | None = None) -> Object:
     """A value for code that cannot handle conditional entries."""
     if not state.has_choices:
         return value
-    if type(value) in CHOICES:
-        return settled_deeply(CHOICES[type(value)].settled(value), seen)
     seen = {} if seen is None else seen
     if id(value) in seen:
-        return value
-    seen[id(value)] = value
+        return seen[id(value)][1]
+    seen[id(value)] = value, value
+    made = _settled_once(value, seen)
+    seen[id(value)] = value, made
+    return made
+
+
+def _settled_once(value: Object, seen: dict[int, tuple[Object, Object]]) -> Object:
+    if type(value) in CHOICES:
+        return settled_deeply(CHOICES[type(value)].settled(value), seen)
     value = settled_contents(value)
     if isinstance(value, tuple):
         made = [settled_deeply(v, seen) for v in value]
         if all(a is b for a, b in zip(made, value)):
             return value
         return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    if type(value) is functools.partial:
+        given = value.func, value.args, value.keywords
+        func, args, named = (settled_deeply(part, seen) for part in given)
+        return value if (func, args) == given[:2] else functools.partial(func, *args, **named)
+    if isinstance(value, BaseException) and (args := settled_deeply(value.args, seen)) is not value.args:
+        value.args = args
     holder: Object = value if isinstance(value, (list, deque, dict)) else getattr(value, "__dict__", None)
     if value is None or (holder is not value and (type(holder) is not dict or isinstance(value, type))):
         return value

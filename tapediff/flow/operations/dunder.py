@@ -27,7 +27,7 @@ from ..containers.sets import OPERATORS, combined
 from ..containers.views import View, plain_view, viewed
 from ..state.fork import refuse_store
 from ..state.identities import GENERATED
-from ..state.numbers.python_numbers import is_python, is_python_bool, one_if
+from ..state.numbers.python_numbers import is_python, is_python_bool, one_if, plain_like
 from ..state.places import are_restorable, note_contents
 from ..state.values import CHOICES, Choice, Unjoinable, has_maybes, is_data, lifted, state
 from ..users_code import KNOWN, shared_method, users_method
@@ -43,6 +43,7 @@ _COMPARED = (list, tuple, deque)
 _ATOMS = PLAIN - set(_COMPARED) - {set, frozenset, dict, str, bytes}
 _RIGHT = PLAIN - {list, tuple, str, bytes}
 _CONSTANT_KEYS = {int, str}
+_CONTAINERS = {list, tuple, dict, set, frozenset, str, bytes, type(None)}
 _NUMBERS = {int, float, bool, complex, np.bool_, np.float64, np.float32, np.int64, np.int32}
 _LOGIC = {"&", "|", "^"}
 _SEQUENCES = (list, tuple, str, bytes, bytearray, deque)
@@ -95,13 +96,9 @@ def left(a: Object, b: Object, operation: str | None = None) -> Object:
         return Wrapped(a)
     if type(a) in _COMPARED and isinstance(b, type(a)):
         return a
-    if type(a) is str and _holds_choices(b):
+    if type(a) is str and (state.has_choices or state.kinds) and type(b) not in _ATOMS:
         return Wrapped(a)
     return a if _is_native(type(a)) and _is_native(type(b)) and not _is_of_conditional(a, b) else Wrapped(a)
-
-
-def _holds_choices(value: Object) -> bool:
-    return type(value) is tuple and not {*map(type, value)}.isdisjoint(CHOICES)
 
 
 def _is_of_types(name: str, a: Object, b: Object) -> bool:
@@ -261,8 +258,17 @@ def compared(name: str, a: Object, b: Object) -> Object:
     """Compare two values by an operator's name."""
     op = _COMPARISONS[name]
     if type(a) in _ATOMS and type(b) in PLAIN:
-        return op.apply(a, b)
+        return op.apply(*_beside_containers(a, b))
     return _on_options(op, a, b)
+
+
+def _beside_containers(a: Object, b: Object) -> tuple[Object, Object]:
+    """Operands, with an own number of Python's type for one that depends on data beside a container."""
+    if type(a) is TrackedArray and type(b) in _CONTAINERS and (number := plain_like(a)) is not None:
+        return number, b
+    if type(b) is TrackedArray and type(a) in _CONTAINERS and (number := plain_like(b)) is not None:
+        return a, number
+    return a, b
 
 
 def _operated(op: _Binary) -> Callable[[Object, Object], Object]:
@@ -287,9 +293,11 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
         return _of_conditional(op, a, b)
     if op.symbol == "*" and _is_repetition(a, b):
         return repeated(b, a) if is_data(a) else repeated(a, b)
-    if op.symbol == "%" and type(a) is str and _holds_choices(b):
-        return lifted(lambda *parts: a % parts, *b)
+    if op.symbol == "%" and type(a) is str and (state.has_choices or state.kinds):
+        # Formatting reads what containers hold.
+        return lifted(lambda *parts: call(a.__mod__, parts), *b) if type(b) is tuple else call(a.__mod__, b)
     if type(a) in PLAIN and type(b) in PLAIN:
+        a, b = _beside_containers(a, b)
         if op.inplace is not None and op.symbol not in _LOGIC:
             a, b = _counted(a, b)
         if op.symbol in _DIVISIONS and (type(a) is TrackedArray or type(b) is TrackedArray):
@@ -400,6 +408,8 @@ BY_FUNCTION: dict[Object, Callable[[Object, Object], Object]] = {
 def holder(value: Object, key: Object) -> Object:
     """The indexed value, wrapped unless Python can index it itself."""
     kind = type(value)
+    if kind is TrackedArray and not value.type.shape and (number := plain_like(value)) is not None:
+        return number  # Python's own error
     if isinstance(value, defaultdict) or has_maybes(value):
         return Wrapped(value)
     if kind in PLAIN and type(key) in PLAIN:
@@ -420,7 +430,7 @@ def _item(value: Object, key: Object) -> Object:
         return call(method, value, key)
     if isinstance(value, (list, tuple, str)) and (index := users_method(type(key), "__index__")) is not None:
         return _item(value, call(index, key))
-    if is_conditional(value):
+    if is_conditional(value) and not (isinstance(value, deque) and type(key) is slice):
         return entry_at(value, key)
     is_made = isinstance(value, defaultdict) or users_method(kind, "__missing__") is not None
     if isinstance(value, dict) and (is_made or is_by_data(value, key)):

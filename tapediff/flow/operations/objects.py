@@ -8,12 +8,15 @@ from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, Wr
 
 import numpy as np
 
+from ...base.current_recording import current_recorder
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call, function
 from ..containers.choices import kinds_of, mapped, possible
 from ..containers.entries import settle_attributes
-from ..state.fork import fork_value, refuse_store
+from ..state.fork import by_guards, decide, fork_value, refuse_store
+from ..state.numbers.bounds import as_choice
+from ..state.numbers.python_numbers import plain_like
 from ..state.places import note_attribute, note_contents, place_of_attribute
 from ..state.values import CHOICES, UNBOUND, Choice, lifted, state, unset_where, without_unbound
 from ..users_code import KNOWN, has_simple_attributes, is_users, shared_method, users_method
@@ -30,6 +33,8 @@ def attribute(value: Object, name: str) -> Object:
     if KNOWN.simple.get(kind) and type(getattr(kind, name, None)) in _SIMPLE_MEMBERS:
         found = getattr(value, name)
         return found if type(found) not in CHOICES else _bound(found, value, name)
+    if kind is TrackedArray and not hasattr(TrackedArray, name) and hasattr(int, name) and type(plain_like(value)) is int:
+        return _of_int(value, name)
     if kind in _PLAIN:
         return _bound(getattr(value, name), value, name)
     if kind in CHOICES:
@@ -48,6 +53,15 @@ def attribute(value: Object, name: str) -> Object:
         pass
     # Outside the handler, so that an error of the method has no context.
     return call(fallback, value, name) if found is UNBOUND else _bound(found, value, name)
+
+
+def _of_int(value: Object, name: str) -> Object:
+    """A method of a Python int that depends on data."""
+    choice = as_choice(value)
+    if type(choice) in CHOICES:
+        return mapped(attribute, choice, name)
+    reason = decide(f"the method {name} of an int that depends on data", "compute with the int itself")
+    return getattr(by_guards(current_recorder(), lambda: int(value), reason), name)
 
 
 def _of_options(value: Object, name: str) -> Object:

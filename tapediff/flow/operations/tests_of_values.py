@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from collections import deque
 from collections.abc import Callable
+from types import FunctionType, ModuleType
 
 import numpy as np
 
@@ -15,11 +18,11 @@ from ..calls.callables import call
 from ..calls.truth import concrete as concrete, truth
 from ..containers import sets
 from ..containers.choices import mapped
-from ..containers.entries import parts
+from ..containers.entries import parts, settled_deeply
 from ..containers.items import iterated
 from ..containers.keys import is_by_data, there
 from ..containers.ranges import Counting, holds
-from ..containers.sequences import equal
+from ..containers.sequences import CONSTANTS, equal
 from ..containers.views import viewed
 from ..state.completions import Return, replaced
 from ..state.fork import first_of, fork_value
@@ -27,7 +30,19 @@ from ..state.identities import is_same
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import is_python, python_bool, type_if_known, types_of
 from ..state.places import WithCells
-from ..state.values import CHOICES, Lazy, Maybe, Unjoinable, any_of, both, is_data, is_tracked_value, lifted, negated
+from ..state.values import (
+    CHOICES,
+    Lazy,
+    Maybe,
+    Unjoinable,
+    any_of,
+    both,
+    is_data,
+    is_tracked_value,
+    lifted,
+    negated,
+    state,
+)
 from ..users_code import users_method
 from .dunder import compared
 
@@ -162,17 +177,48 @@ _OTHERS: dict[str, Callable[[Object, Object], Object]] = {"is_": is_, "is_not": 
 def formatted(value: Object, form: Callable[[Object], str]) -> Object:
     """A value formatted for a text; a choice of texts if it has few possible values."""
     if is_error_of_choices(value):
-        return mapped(lambda *args: form(with_arguments(value, args)), *value.args)
+        return mapped(lambda *args: _form_of(with_arguments(value, args), form), *value.args)
     choice = as_choice(value)
     is_number = is_data(value) and not value.type.shape
     if is_number and value.type.dtype.kind in "ib" and type_if_known(value) not in (int, bool, np.bool_):
         if (form(True), form(1)) != (form(np.True_), form(np.int64(1))):
             str(value)  # refused: the texts of Python's numbers and of NumPy's differ
     if type(choice) in CHOICES:
-        return mapped(lambda option: form(shown(option)), choice)
+        return mapped(lambda option: _form_of(option, form), choice)
     if is_number and is_python(value) is not False:
         str(value)  # refused only here; elsewhere repr() of tracked values serves debugging
-    return form(shown(choice))
+    return _form_of(choice, form)
+
+
+def _form_of(value: Object, form: Callable[[Object], str]) -> str:
+    value = settled_deeply(shown(value))
+    check_text(value)
+    return form(value)
+
+
+def check_text(*values: Object) -> None:
+    """Refuse a text of what holds Python's numbers that depend on data, as that of such a number."""
+    pending, seen = list(values if state.kinds else ()), set[int]()
+    while pending and len(seen) < _MOST_IN_TEXT:
+        value = pending.pop()
+        if type(value) is TrackedArray:
+            if not value.type.shape and is_python(value) is not False:
+                str(value)
+        elif type(value) not in CONSTANTS and id(value) not in seen:
+            seen.add(id(value))
+            if isinstance(value, dict):
+                pending += (*value, *value.values())
+            elif isinstance(value, (list, tuple, set, frozenset, deque)):
+                pending += value
+            elif isinstance(value, functools.partial):
+                pending += (value.func, value.args, value.keywords)
+            elif isinstance(value, BaseException):
+                pending += value.args
+            elif not isinstance(value, (type, FunctionType, ModuleType)):
+                pending += getattr(value, "__dict__", {}).values()
+
+
+_MOST_IN_TEXT = 10_000
 
 
 def is_error_of_choices(value: Object) -> bool:

@@ -39,6 +39,8 @@ _WRITE = (
 )
 # NumPy's names of its types, which convert what they are called with.
 _SCALAR_TYPES = frozenset(name for name, found in vars(np).items() if isinstance(found, type) and issubclass(found, np.number | np.bool_))
+# Python code of NumPy's that computes means of lists.
+_NUMPYS_METHODS = sys.modules["numpy._core._methods"].__file__
 _STORE, _READ, _CALL = "write entries", "read entries", "call"
 _WRITING_METHODS = frozenset(("fill", "put"))
 
@@ -70,6 +72,8 @@ class Escapes(Recorded):
     def __int__(self) -> int:
         if self.type.shape:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        if self.type.dtype.kind == "f" and sys._getframe(1).f_code.co_filename == _NUMPYS_METHODS:
+            escaped(self, "an integer by NumPy, of a list of integers", LIST_FIRST)  # their mean is a float
         return self._recorder.observe(self, "int")
 
     __trunc__ = __int__

@@ -143,6 +143,14 @@ def is_python_bool(value: Object) -> bool:
     return type(value) is TrackedArray and value.type.dtype.kind == "b" and not value.type.shape and is_python(value) is not False
 
 
+def plain_like(value: TrackedArray) -> bool | int | float | None:
+    """A number of the Python type of a tracked one, a float where data decide the type; None for NumPy's and arrays."""
+    if not state.kinds or value.type.shape or is_python(value) is not True:
+        return None
+    kind = type_if_known(value)
+    return kind(1) if kind in (bool, int) else 1.0
+
+
 def is_int(value: Object) -> Object:
     """The condition that a number is an int: a bool, tracked or not; None if unknown."""
     if type(value) is not TrackedArray:
