@@ -124,7 +124,7 @@ CALLS = {
 # These call no function of the user.
 OTHERS = """
     asarray cholesky_corr corr_matrix cov_matrix discrete empty full interval is_recording lower ones ordered positive positive_ordered primitive
-    real register_container show_versions simplex static stop_gradient unit_vector upper zero_sum zeros
+    real register_container show_versions simplex spec static stop_gradient unit_vector upper zero_sum zeros
 """.split()
 
 

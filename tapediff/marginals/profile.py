@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.optimize
 
 from .. import special
 from ..errors import ArgumentMismatch, Undetermined, is_recoverable
@@ -154,6 +153,8 @@ class _Along:
 
         z = np.zeros(self.rest.size)
         if self.rest.size:
+            import scipy.optimize  # late: it is not loaded with this package
+
             z = scipy.optimize.minimize(lambda z: at(z)[:2], z, jac=True, method="BFGS", options={"gtol": FLAT}).x
         fallen, _, slope = at(z)
         if -fallen > self.top + AT_MAXIMUM:

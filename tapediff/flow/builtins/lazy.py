@@ -17,6 +17,7 @@ from ..calls.callables import call, function
 from ..containers.compressed import Compressed, Zipped, is_of_data_length
 from ..containers.cursors import Cursor, following, has_cursor
 from ..containers.entries import is_conditional, parts, settled_contents
+from ..containers.generators import Generator
 from ..containers.items import is_iterable_of_users, iterator_of
 from ..containers.keys import has_conditional_keys
 from ..containers.sequences import zipped
@@ -130,6 +131,8 @@ def have_data(*iterables: Object, **_: Object) -> bool:
 def groupby_(items: Object, key: Object = None) -> Object:
     if not (isinstance(items, INDEXED) or is_lazy(items)) or type(items) is Cursor:
         return NATIVE
+    if type(items) is Generator:
+        return call(in_python.groupby_, items, key)  # it may have no end
     entries = gathered(items)
     if is_conditional(entries) or not (is_of_interest(entries) or is_callable_of_users(key)):
         return itertools.groupby(settled_contents(entries), key if key is None else function(key))

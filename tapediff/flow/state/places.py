@@ -307,9 +307,11 @@ def _is_of_class(owner: Object, name: str) -> bool:
 
 def are_restorable(holder: Object) -> bool:
     """True for objects whose entries are noted, and those without any."""
+    if issubclass(type(holder), CompressedArray):
+        return True
     if isinstance(holder, np.ndarray) and not is_tracked(holder):
         return type(holder).__setitem__ is np.ndarray.__setitem__
-    return isinstance(holder, (*_CONTAINERS, TrackedArray, CompressedArray)) or not hasattr(type(holder), "__setitem__")
+    return isinstance(holder, (*_CONTAINERS, TrackedArray)) or not hasattr(type(holder), "__setitem__")
 
 
 def note_contents(holder: Object) -> None:

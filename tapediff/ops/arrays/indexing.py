@@ -342,4 +342,6 @@ SEARCHSORTED = Op(
     ],
 )
 
+# Each entry of the result is an entry of an input, or a sum of such.
+PLACING = (ASSEMBLE, REPLACE, SCATTER_ADD, PUT)
 OPS = (INDEX, ASSEMBLE, REPLACE, GATHER, SCATTER_ADD, PUT, ARGSORT, SEARCHSORTED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import scipy.sparse
 
 from ...errors import NoMode, NotPositiveDefinite, PosteriorError
 from ...ir.instruction import Operand
@@ -75,6 +74,8 @@ def _of_marginal(posterior: NamedDensity, random: Sequence[str], seed: int) -> t
     u = np.concatenate([part for name, part in parts.items() if name in random])
     rest = np.concatenate([part for name, part in parts.items() if name not in random])
     precision = _precision(posterior, center)
+    import scipy.sparse  # late: it is not loaded with this package
+
     of_effects, across = precision[u][:, u], precision[u][:, rest].toarray()
     block = across.T @ cholesky(of_effects).solve(across) - marginal.log_density_hessian(mode.u)[2]
     whole: Scipys = scipy.sparse.block_array([[of_effects, across], [across.T, 0.5 * (block + block.T)]], format="csc")

@@ -13,8 +13,8 @@ from ...ir.arguments import Constant
 from ...ir.containers import flatten_argument
 from ...ir.instruction import CONSTANT, Instruction, Tree, UserFunction
 from ...ir.tape import Tape
-from ...ops.arrays.indexing import ASSEMBLE, PUT, REPLACE, SCATTER_ADD
-from ...ops.arrays.reductions import CUMSUM, SUM
+from ...ops.arrays.indexing import PLACING
+from ...ops.arrays.reductions import SUMS
 from ...ops.declaration.op import Elementwise, Op
 from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY
 from ...targets.guarded_tape import GuardedTape
@@ -188,11 +188,8 @@ def _line(site: Site | None) -> tuple[str, int, str] | None:
     return None if site is None else site.place
 
 
-_SUMS = (SUM, CUMSUM, ASSEMBLE, REPLACE, SCATTER_ADD, PUT)
-
-
 def _is_sum(op: object) -> bool:
     """True for sums, differences, and what moves or chooses entries."""
     if isinstance(op, Elementwise):
         return op.linear and op.compares is None and op.jump is None
-    return isinstance(op, Op) and (op.moves or op in _SUMS)
+    return isinstance(op, Op) and (op.moves or op in (*SUMS, *PLACING))

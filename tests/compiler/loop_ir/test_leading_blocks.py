@@ -101,7 +101,8 @@ CASES = [
 
 
 def test_all_forms_are_tried() -> None:
-    assert {name for name, _ in CASES} == {*_FORMS}
+    # Sorts are among tests/targets/guarded/size_programs.py.
+    assert {name for name, _ in CASES} == {*_FORMS} - {"argsort"}
 
 
 @pytest.mark.parametrize(("routine", "flags"), CASES)

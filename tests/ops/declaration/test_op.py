@@ -28,6 +28,7 @@ EXCEPTIONS = {
     "transforms/triplet_rules.py": "rules for fewer entries: of an op without one, all products are computed",
     "transforms/map_rows.py": "rules that map faster: an op without one is batched by its declaration, or looped over",
     "transforms/sparsity_rules.py": "rules for a finer pattern: of an op without one, each entry depends on all",
+    "flow/builtins/natives.py": "where functions of NumPy have an array to write to",
     "compiler/math": "functions of scalar expressions",
     "compiler/codegen/python_listing.py": "how entries are combined",
     "compiler/loop_ir/program.py": "how entries are combined",
