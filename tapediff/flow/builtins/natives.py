@@ -299,7 +299,7 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
     elif not (_is_indifferent(owner, name) if isinstance(owner, _CONTAINERS) else _is_structural(f, name, args, named)):
         holders = (owner, *args, *named.values())
         if state.has_maybes and any(map(is_conditional, holders)) and not any(hasattr(type(holder), "__next__") for holder in holders):
-            is_numpys = isinstance(f, (np.ufunc, *_NUMPYS)) and _is_known(f, name, owner) and name not in _WRITING_FIRST
+            is_numpys = isinstance(f, (np.ufunc, *_NUMPYS)) and not _is_pythons(f) and _is_pure(f)
             made = tuple(map(compressed_list, args)) if is_numpys and not isinstance(owner, _CONTAINERS) else args
             if any(a is not b for a, b in zip(args, made)):
                 return _called(f, *made, **named)
@@ -448,6 +448,11 @@ def _is_pure(f: Object) -> bool:
 def _is_enumeration(f: Object) -> bool:
     """True for enumerations, of which a call looks up a member, unless they define `_missing_`."""
     return isinstance(f, EnumMeta) and getattr(f, "_missing_").__func__.__module__ == "enum"  # noqa: B009 -- private to enumerations
+
+
+def _is_pythons(f: Object) -> bool:
+    """True for builtin functions that are not NumPy's, such as abs."""
+    return type(f) is BuiltinFunctionType and not (f.__module__ or "").startswith("numpy")
 
 
 def _is_known(f: Object, name: str, owner: Object) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
+from ..state.fork import exclude
 from ..state.numbers.bounds import as_choice, equals
 from ..state.tables.columns import LEAST_GATHERED, Table, stacked, table_of
 from ..state.tables.forms import Constant, Form, Number, Parts
@@ -17,9 +18,12 @@ from ..state.values import (
     CHOICES,
     Choice,
     DataKey,
+    Maybe,
+    Unjoinable,
     all_of,
     any_of,
     both,
+    choice_of,
     counted_from,
     either,
     entry_on_path,
@@ -36,11 +40,11 @@ _MOST_KEYS = 64
 
 
 def is_data_key(key: Object) -> bool:
-    """True for data-dependent numbers and choices, and tuples with one."""
+    """True for data-dependent numbers and choices, and tuples with one, or with conditional entries."""
     kind = type(key)
     if kind is TrackedArray:
         return not key.type.shape
-    if kind in CHOICES:
+    if kind in CHOICES or kind is Maybe:
         return True
     return isinstance(key, tuple) and any(map(is_data_key, key))
 
@@ -61,19 +65,51 @@ def plain_keys(key: Object) -> list[tuple[Object, Object]] | None:
     """The possible plain values of a key, with their conditions; None if there are too many."""
     key = as_choice(key)
     if type(key) is Choice:
+        key = _hashable(key)
+    if type(key) is Choice:
         return list(zip(key.conditions, key.options)) if not any(map(is_data_key, key.options)) else None
     if is_data(key):
         return None
     if not isinstance(key, tuple):
         return [(True, key)]
-    parts = [plain_keys(part) for part in key]
+    parts = [_plain_parts(part) for part in key]
     if None in parts or np.prod([len(part) for part in parts if part]) > _MOST_KEYS:
+        if Maybe in map(type, key):
+            raise Unjoinable("a key is a tuple whose length depends on data", "make it a tuple of fixed length")
         return None
     made: list[tuple[Object, Object]] = []
     for chosen in itertools.product(*filter(None, parts)):
-        values = [value for _, value in chosen]
+        values = [value for _, value in chosen if value is not _ABSENT]
         made.append((all_of(when for when, _ in chosen), type(key)(*values) if hasattr(key, "_fields") else tuple(values)))
     return made
+
+
+def _hashable(choice: Choice) -> Object:
+    """A choice without its unhashable options, which are Python's error."""
+    left: list[int] = []
+    for k, option in enumerate(choice.options):
+        try:
+            if not is_data_key(option):
+                hash(option)
+        except TypeError as error:
+            exclude(choice.conditions[k], lambda error=error: error.with_traceback(None))
+        else:
+            left.append(k)
+    if len(left) == len(choice.options) or not left:
+        return choice
+    return choice.options[left[0]] if len(left) == 1 else choice_of([choice.options[k] for k in left], [choice.conditions[k] for k in left])
+
+
+def _plain_parts(part: Object) -> list[tuple[Object, Object]] | None:
+    """The possible plain values of an entry of a tuple; one is that it does not exist."""
+    condition, value = parted(part)
+    found = plain_keys(value)
+    if type(part) is not Maybe or found is None:
+        return found
+    return [(negated(condition), _ABSENT), *((both(condition, when), plain) for when, plain in found)]
+
+
+_ABSENT = object()
 
 
 def same(a: Object, b: Object) -> Object:

@@ -206,6 +206,8 @@ def _settled_once(value: Object, seen: dict[int, tuple[Object, Object]]) -> Obje
         return value
     if holder is not value:
         settle_attributes(value)
+    for key in list(holder) if isinstance(holder, dict) else ():
+        settled_deeply(key, seen)
     entries: Object = holder.items() if isinstance(holder, dict) else enumerate(holder)
     for key, entry in list(entries):
         new = settled_deeply(entry, seen)
