@@ -264,6 +264,31 @@ def signs():
 given = signs()
 return next(given) + sum(given)
 
+# iterators of your own, and those without an end
+class Falling:
+    def __init__(self):
+        self.rest = 3.0
+    def __iter__(self):
+        return self
+    def __next__(self):
+        self.rest -= abs(x[0]) + 0.1
+        if self.rest < 0:
+            raise StopIteration
+        return self.rest
+return sum(k * v for k, v in zip(itertools.count(1), Falling()))
+---
+given = (2 * v for v in x)
+if x[0] > 0:
+    next(given)
+return next(given)
+
+# bits of integers
+bits = 0
+for k, v in enumerate(x):
+    if v > 0:
+        bits |= 1 << k
+return x[0] * (bits & 5) + x[1] * (bits ^ 3)
+
 # functions, closures with `nonlocal`, recursion
 count = 0
 def depth(v, n):
