@@ -272,9 +272,9 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
         return result
     args = taken_out(f, args)
     if type(f) is itemgetter and len(args) == 1 and has_maybes(args[0]):
-        given: Object = f.__reduce__()
-        found = tuple(call(operator.getitem, args[0], key) for key in given[1])
-        return found if len(found) > 1 else found[0]
+        holder, given = args[0], f.__reduce__()
+        found = tuple(call(operator.getitem, holder, key) for key in given[1])
+        return found if found[1:] else found[0]
     if state.kinds and type(f) is np.ufunc and not named and len(args) == f.nin and may_be_zero_of_ints(f.__name__, *args):
         return zero_of_ints(f(*args), *args)
     is_formed = (type(f) is np.ufunc and f.ntypes > 1 and len(args) <= f.nin) or isinstance(f, MathFunction)

@@ -437,5 +437,5 @@ def _item(value: Object, key: Object) -> Object:
         return item_of_dict(value, key)
     if is_position(key) or are_positions(value, key):
         return entry_at(value, key)
-    holder: Object = value
-    return holder[key]
+    indexed: Object = value
+    return indexed[key]
