@@ -1,5 +1,6 @@
 """The picture of a model: each term of the log density with what it reads, found on the tape."""
 
+import linecache
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -116,3 +117,14 @@ def test_a_density_without_a_value_says_so():
     with pytest.raises(td.PosteriorError) as caught:
         post(never, {}, mu=td.real()).graph()
     assert str(caught.value).startswith("the log density has no value where the graph was to be recorded")
+
+
+def test_a_function_of_many_lines_has_a_graph():
+    """Each line reads the one before it: nothing recurses, and no line is read for each other one."""
+    lines = "".join(f"    a{k + 1} = 0.5 * a{k} + mu\n" for k in range(1500))
+    source = f"def log_density(mu, y):\n    a0 = mu * mu\n{lines}    return -((y - a1500) ** 2)\n"
+    linecache.cache["<many lines>"] = len(source), None, source.splitlines(keepends=True), "<many lines>"
+    names = {}
+    exec(compile(source, "<many lines>", "exec"), names)
+    graph = td.Posterior(names["log_density"], mu=td.real(), data={"y": 1.0}).graph()
+    assert [node.name for node in graph.nodes if node.kind == "line"] == [f"a{k}" for k in range(1501)]

@@ -66,6 +66,8 @@ def _of_marginal(posterior: NamedDensity, random: Sequence[str], seed: int) -> t
 
     The joint density has no mode there, so the others' block of its Hessian, which is replaced, may be indefinite.
     """
+    import scipy.sparse  # late: it is not loaded with this package
+
     given = marginal_of(posterior, random, 200)
     marginal = NamedDensity(given["log_density"], data=given["data"], coords=given["coords"], parameters=given["parameters"])
     mode = find_mode(marginal, None, True, seed)
@@ -74,8 +76,6 @@ def _of_marginal(posterior: NamedDensity, random: Sequence[str], seed: int) -> t
     u = np.concatenate([part for name, part in parts.items() if name in random])
     rest = np.concatenate([part for name, part in parts.items() if name not in random])
     precision = _precision(posterior, center)
-    import scipy.sparse  # late: it is not loaded with this package
-
     of_effects, across = precision[u][:, u], precision[u][:, rest].toarray()
     block = across.T @ cholesky(of_effects).solve(across) - marginal.log_density_hessian(mode.u)[2]
     whole: Scipys = scipy.sparse.block_array([[of_effects, across], [across.T, 0.5 * (block + block.T)]], format="csc")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -108,7 +109,12 @@ class _Reader:
     def __init__(self, tape: Tape) -> None:
         self.tape, self.nodes = tape, list[Node]()
         self._inputs: dict[int, int] = {}
-        self._lines: dict[Hashable, int | None] = {}
+        # By line: its node, None while that is read and if it reads no parameters and data; and its instructions.
+        self._lines: dict[_Line, int | None] = {}
+        self._of_line: dict[_Line, list[int]] = {}
+        for number, i in enumerate(tape.instructions):
+            if (line := _line(i.site)) is not None:
+                self._of_line.setdefault(line, []).append(number)
 
     def add_input(self, name: str, label: str, kind: str, count: int) -> None:
         """Add a parameter or data, whose arrays are the next `count` inputs of the tape."""
@@ -156,35 +162,55 @@ class _Reader:
 
     def _parents(self, numbers: Iterable[int], site: Site | None) -> tuple[int, ...]:
         """The nodes that values read: inputs, and other lines; values of the line of this site are passed through."""
-        own = _line(site)
-        found, pending, seen = dict[int, None](), list(numbers), set[int]()
+        found, unread = self._read_by(numbers, _line(site))
+        if unread:
+            self._read_lines(unread)
+            found, _ = self._read_by(numbers, _line(site))
+        return tuple(sorted(found))
+
+    def _read_by(self, numbers: Iterable[int], own: _Line | None) -> tuple[set[int], dict[_Line, int]]:
+        """The nodes that values read, and the lines among these that have not been read, with their last values."""
+        found, unread, pending, seen = set[int](), dict[_Line, int](), list(numbers), set[int]()
         while pending:
             number = pending.pop()
             if number in seen:
                 continue
             seen.add(number)
             if number in self._inputs:
-                found[self._inputs[number]] = None
+                found.add(self._inputs[number])
             elif (line := _line(self._at(number).site)) is None or line == own:
                 pending += self._at(number).inputs
-            elif (node := self._node_of(line, number)) is not None:
-                found[node] = None
-        return tuple(sorted(found))
+            elif line not in self._lines:
+                unread[line] = max(number, unread.get(line, number))
+            elif (node := self._lines[line]) is not None:
+                found.add(node)
+        return found, unread
 
-    def _node_of(self, line: tuple[str, int, str], number: int) -> int | None:
-        """The node of a line that computes a value; None if it reads no parameters and data."""
-        if line not in self._lines:
-            self._lines[line] = None
-            here = [k for k, i in enumerate(self.tape.instructions[: number + 1]) if _line(i.site) == line]
-            parents = self._parents(here, self._at(number).site)
-            if parents:
+    def _read_lines(self, lines: Mapping[_Line, int]) -> None:
+        """Add the nodes of lines that compute values, after those of the lines that they read."""
+        pending = list(lines.items())
+        while pending:
+            line, last = pending[-1]
+            here = self._of_line[line]
+            found, unread = self._read_by(here[: bisect_right(here, last)], line)
+            # A line that is being read is not read for itself.
+            self._lines.setdefault(line, None)
+            if unread:
+                pending += unread.items()
+                continue
+            pending.pop()
+            if found and self._lines[line] is None:
                 self._lines[line] = len(self.nodes)
                 text = linecache.getline(line[0], line[1]).strip() or f"line {line[1]}"
-                self.nodes.append(Node(text.partition("=")[0].strip() if " = " in text else text, text, "line", parents))
-        return self._lines[line]
+                name = text.partition("=")[0].strip() if " = " in text else text
+                self.nodes.append(Node(name, text, "line", tuple(sorted(found))))
 
 
-def _line(site: Site | None) -> tuple[str, int, str] | None:
+# A file, the number of a line, and the function.
+_Line = tuple[str, int, str]
+
+
+def _line(site: Site | None) -> _Line | None:
     return None if site is None else site.place
 
 
