@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict, defaultdict, deque
 import numpy as np
 import pytest
 
-from flow.one_tape import recordings
+from flow.one_tape import POINTS, recordings
 
 # Keys of dicts
 
@@ -468,3 +468,14 @@ PROGRAMS = {
 def test_ints_of_data_need_few_recordings(program):
     """Values and gradients are those of plain Python and of a tape of each point."""
     assert recordings(program) == PROGRAMS[program]
+
+
+def beyond_64_bits(x):
+    n = int(abs(x[0]) * 1e9) * 2_000_000_000
+    return x[1] * float((n ^ 1) + (1 << 62) - 1)
+
+
+@pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
+def test_bits_of_ints_that_become_too_large_are_pythons():
+    """Each point has a tape of its own, on which the int is Python's."""
+    assert recordings(beyond_64_bits, POINTS[:4]) == 4

@@ -44,6 +44,11 @@ def bounds_on_all_paths(value: Object) -> Bounds:
     return _of_instruction(value._recorder, value._id)
 
 
+def magnitude(recorder: Object, number: int) -> float:
+    """The largest magnitude of a tracked number, also where this path is not taken; infinite for arrays."""
+    return max(map(abs, ends(_of_instruction(recorder, number)))) if type_of(recorder, number).size == 1 else math.inf
+
+
 def note_bounds(value: Object, least: float, greatest: float) -> None:
     """Note what is known of a number."""
     _numbers(value._recorder).everywhere[value._id] = least, greatest

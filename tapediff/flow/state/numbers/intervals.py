@@ -136,10 +136,11 @@ def _whole(rounded: Callable[[float], float]) -> Callable[[float], float]:
 def _of_bits(a: Bounds, b: Bounds, *, is_and: bool = False) -> Bounds:
     """Bounds of bitwise operations."""
     (low, high), (least, most) = ends(a), ends(b)
+    if is_and and (low >= 0 or least >= 0):
+        # No other bits than those of a number that is not negative.
+        return 0, min(end for start, end in ((low, high), (least, most)) if start >= 0)
     if not all(map(math.isfinite, (low, high, least, most))):
         return ANYTHING
-    if is_and and (low >= 0 or least >= 0):
-        return 0, min(end for start, end in ((low, high), (least, most)) if start >= 0)
     largest = 2 ** max(int(end).bit_length() for end in (low, high, least, most)) - 1
     return 0 if low >= 0 and least >= 0 else -largest - 1, largest
 

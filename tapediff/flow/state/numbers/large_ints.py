@@ -11,6 +11,7 @@ from ....ir.instruction import CONSTANT
 from ....recording.arrays.tracked import TrackedArray
 from ...anything import Object
 from ..values import Unjoinable, inputs_of, op_of, state
+from .bounds import magnitude
 from .python_numbers import BOOL, is_python
 
 # Bound of int64.
@@ -31,10 +32,7 @@ def _power(sizes: list[float], params: tuple[Object, ...]) -> float:
     return size**exponent if exponent * math.log2(size + 1) < 1000 else math.inf
 
 
-# The size of an int whose bits were combined: it is none of those that are too large.
-_BITS = 2.0**62
-
-
+_BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
 _Rule = Callable[[list[float], tuple[Object, ...]], float]
 
 _RULES: dict[str, _Rule] = {
@@ -46,8 +44,8 @@ _RULES: dict[str, _Rule] = {
     "power": _power,
     "select": lambda sizes, _: max(sizes[1:]),
     "remainder": lambda sizes, _: sizes[1],
-    # At most one more bit than the larger number, as the sign.
-    **dict.fromkeys("bitwise_and bitwise_or bitwise_xor".split(), lambda sizes, _: min(2 * max(sizes), _BITS)),
+    # Less than the next power of 2.
+    **dict.fromkeys(_BITWISE, lambda sizes, _: 2 * max(sizes)),
     **dict.fromkeys("negative absolute floor_divide".split(), lambda sizes, _: sizes[0]),
     **dict.fromkeys("minimum maximum".split(), lambda sizes, _: max(sizes)),
 }  # fmt: skip
@@ -109,19 +107,13 @@ def _sizes(recorder: Object, ints: list[Object], given: dict[int, float]) -> dic
             size = float(np.max(np.abs(params[0].astype(float)), initial=0.0))
         elif (rule := _RULES.get(op.name)) is not None:
             size = rule([known.get(k, 1.0) for k in inputs], params)
-            if op.name == "bitwise_and":
-                # The bits of a constant that is not negative.
-                size = min([size, *(known[k] for k in inputs if _is_constant(recorder, k))])
+            if op.name in _BITWISE:
+                # Bounds know of signs: they do not grow from one operation to the next.
+                size = min(size, magnitude(recorder, number))
         else:
             size = _EXACT if op.name == "convert" and _is_power(recorder, inputs[0]) else _USUAL
         known[number] = min(size, _LARGEST) if op.name in _GROWING else size
     return known
-
-
-def _is_constant(recorder: Object, number: int) -> bool:
-    """True for constants that are not negative."""
-    made = recorder.instructions[number]
-    return made.op is CONSTANT and bool(np.all(made.params[0] >= 0))
 
 
 def _is_power(recorder: Object, number: int) -> bool:
