@@ -46,7 +46,7 @@ class FixedCalls:
     """
 
     __slots__ = (
-        "_args", "_check", "_errors", "_lock", "_owned", "_postponed", "_target", "_tried", "gradient", "negative_gradient",
+        "_args", "_check", "_errors", "_has_waited", "_lock", "_owned", "_postponed", "_target", "_tried", "gradient", "negative_gradient",
         "negative_value", "size", "value",
     )  # fmt: skip
 
@@ -58,7 +58,7 @@ class FixedCalls:
     @holding("_lock")
     def reset(self, args: Sequence[Tree], *, off: bool = False) -> None:
         """Set other arguments: drops the native calls, for good if `off`."""
-        self._args, self._errors, self.size, self._postponed = args, None, 0, 0
+        self._args, self._errors, self.size, self._postponed, self._has_waited = args, None, 0, 0, False
         self._check: EnvironmentCheck | None = None
         self.value: Builtin = unknown_yet
         self.gradient: Builtin = unknown_yet
@@ -79,8 +79,9 @@ class FixedCalls:
             return
         # If Python selects the tape, native code has to call it, which takes longer.
         if self._target.backend == NATIVE and getattr(self._target, "chooses_natively", True):
-            if getattr(self._target, "is_of_sizes", _never)((x, *args)):
-                self._postponed = OFTEN  # native calls need a tape for these sizes
+            if not self._has_waited and getattr(self._target, "is_of_sizes", _never)((x, *args)):
+                # Native calls need a tape for these sizes: for arguments that stay.
+                self._postponed, self._has_waited = OFTEN, True
                 return
             tried.add((kind, x.size))
             try:
