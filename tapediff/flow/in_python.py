@@ -101,12 +101,14 @@ def _zipped(iterators: Object) -> Object:
         yield row
 
 
-class count_:
-    def __init__(self, start: Object = 0, step: Object = 1) -> None:
-        self.next, self.step = start, step
-
+class _Endless:
     def __iter__(self) -> Object:
         return self
+
+
+class count_(_Endless):
+    def __init__(self, start: Object = 0, step: Object = 1) -> None:
+        self.next, self.step = start, step
 
     def __next__(self) -> Object:
         item = self.next
@@ -114,12 +116,9 @@ class count_:
         return item
 
 
-class cycle_:
+class cycle_(_Endless):
     def __init__(self, items: Object, /) -> None:
         self.items, self.position = items, 0
-
-    def __iter__(self) -> Object:
-        return self
 
     def __next__(self) -> Object:
         position = self.position
@@ -129,12 +128,9 @@ class cycle_:
         return self.items[position]
 
 
-class repeat_:
+class repeat_(_Endless):
     def __init__(self, item: Object) -> None:
         self.item = item
-
-    def __iter__(self) -> Object:
-        return self
 
     def __next__(self) -> Object:
         return self.item

@@ -31,7 +31,6 @@ from ..containers.views import View
 from ..operations.dunder import BY_FUNCTION, PLAIN, negative
 from ..operations.objects import attribute, delete_attribute, set_attribute
 from ..operations.tests_of_values import is_instance, type_of
-from ..state.values import state
 from . import lazy, lists_and_dicts, numbers, reductions, sorting
 from .arguments import NATIVE, SEQUENCES, where
 
@@ -113,7 +112,7 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     builtins.frozenset: lists_and_dicts.collecting(frozenset),
     dict.fromkeys: where(lazy.is_keyed, in_python.fromkeys_),
     collections._count_elements: lists_and_dicts.counted_,  # pyright: ignore[reportAttributeAccessIssue]  # used by Counter
-    itertools.count: where(lambda *_, **__: state.is_recording, in_python.count_),
+    itertools.count: where(lambda *_, **__: True, in_python.count_),
     itertools.cycle: lazy.cycled_,
     itertools.repeat: where(lambda *args, **named: len(args) == 1 and not named, in_python.repeat_),
     itertools.chain.from_iterable: where(lazy.holds_owned, in_python.chain_of_),

@@ -93,7 +93,7 @@ def marginal_of(posterior: NamedDensity, names: Sequence[str], max_steps: int) -
     known, kept = posterior.shapes, [name for name in posterior.shapes if name not in names]
     if not names or not kept or not set(names) <= known.keys():
         raise PosteriorError("random= names some of the parameters, not all", got=f"{', '.join(names) or 'none'} of {', '.join(known)}",
-                             fix="post.laplace_marginal(random='u')")  # fmt: skip
+                             fix=f"post.laplace_marginal(random={max(known, key=lambda name: prod(known[name]))!r})")  # fmt: skip
     bounds = {name: posterior.parameters[name].depends_on() & set(names) for name in kept}
     if any(bounds.values()):
         bound = next(name for name, of in bounds.items() if of)

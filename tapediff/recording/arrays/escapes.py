@@ -31,7 +31,7 @@ _JOIN = (
 _READ_AT = "a plain array is read at tracked positions by td.asarray(array)[k]"
 LIST_FIRST = (
     "make a tracked array of the list first, by np.array([...]) or np.stack([...]), called by these names (after `from numpy import array` "
-    "it makes none); leave np.float64() and float() out"
+    "it makes none); leave np.float64(), np.float32() and float() out"
 )
 _WRITE = (
     "make an array that is written to in the recorded function, by np.zeros(n), np.array(y) where y.copy() stands, or td.zeros(n); or join "

@@ -120,7 +120,7 @@ def test_names_of_no_parameters_or_of_all_are_refused(names, got):
         of_schools().laplace_marginal(names)
     assert "random= names some of the parameters, not all" in str(caught.value)
     assert f"got: {got}" in str(caught.value)
-    assert "fix: post.laplace_marginal(random='u')" in str(caught.value)
+    assert "fix: post.laplace_marginal(random='z')" in str(caught.value)
 
 
 def test_bounds_that_depend_on_an_effect_are_refused():
