@@ -14,13 +14,13 @@ from ..containers.entries import is_conditional
 from ..containers.generators import Generator
 from ..containers.items import collected, iterated, spread
 from ..containers.lengths import by_length
-from ..containers.sequences import (
+from ..containers.views import View
+from ..operations.sequences import (
     CONSTANTS as CONSTANTS,
     INDEXED as INDEXED,
     SEQUENCES as SEQUENCES,
     is_of_interest as is_of_interest,
 )
-from ..containers.views import View
 from ..state.values import Lazy, Maybe, has_maybes, state
 from ..translate import is_translated
 from ..users_code import users_method

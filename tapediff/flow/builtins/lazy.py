@@ -20,8 +20,8 @@ from ..containers.entries import is_conditional, parts, settled_contents
 from ..containers.generators import Generator
 from ..containers.items import is_iterable_of_users, iterator_of
 from ..containers.keys import has_conditional_keys
-from ..containers.sequences import zipped
 from ..containers.views import View
+from ..operations.sequences import zipped
 from ..state.completions import Return, replaced
 from ..state.fork import exclude, where_ends
 from ..state.joins import maybe

@@ -29,9 +29,9 @@ from ..containers.items import delete_by_data, set_by_data
 from ..containers.lengths import pop as entry_pop
 from ..containers.positions import entry_at, is_position, rotate, take
 from ..containers.ranges import Counting, range_of
-from ..containers.sequences import equal
 from ..containers.views import View
 from ..operations.dunder import compared
+from ..operations.sequences import equal
 from ..state.fork import exclude
 from ..state.numbers.python_numbers import one_more, python_bool
 from ..state.places import note_contents

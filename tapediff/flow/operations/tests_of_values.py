@@ -22,7 +22,6 @@ from ..containers.entries import parts, settled_deeply
 from ..containers.items import iterated
 from ..containers.keys import is_by_data, there
 from ..containers.ranges import Counting, holds
-from ..containers.sequences import CONSTANTS, equal
 from ..containers.views import viewed
 from ..state.completions import Return, replaced
 from ..state.fork import first_of, fork_value
@@ -45,6 +44,7 @@ from ..state.values import (
 )
 from ..users_code import users_method
 from .dunder import compared
+from .sequences import CONSTANTS, equal
 
 Part = Callable[[], Object]
 

@@ -11,13 +11,13 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
+from ..containers.entries import is_conditional, length, noted, settled_contents
+from ..containers.lengths import packed
 from ..state.fork import fork_value
 from ..state.identities import is_same
 from ..state.numbers.python_numbers import python_bool
 from ..state.values import CHOICES, Maybe, all_of, either, entries_of, negated, parted
 from ..users_code import users_method
-from .entries import is_conditional, length, noted, settled_contents
-from .lengths import packed
 
 Compare = Callable[[str, Object, Object], Object]
 SEQUENCES = (list, tuple, deque)
