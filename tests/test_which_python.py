@@ -94,11 +94,11 @@ while x[0] < 1:
     x[0] += abs(x[1]) + 0.1
 return x[0]
 ---
-found, t = [], abs(x[0]) + 1
+last, t = [0.0], abs(x[0]) + 1
 while t > 0.1:
-    found.append([t])
+    last = [t, last]
     t *= 0.6
-return sum(map(sum, found))
+return last[0]
 
 # `for`, over arrays, lists, ranges, `zip`, `enumerate`
 s = 0.0

@@ -6,7 +6,10 @@ The user's is what lies outside of installed packages, and the installed package
 from __future__ import annotations
 
 import os
-from types import FunctionType, MethodType
+import struct
+import weakref
+from collections import deque
+from types import FunctionType, MemberDescriptorType, MethodType
 
 from ..base.source_location import (
     TRANSLATED,
@@ -110,3 +113,52 @@ def shared_method(kinds: set[type], name: str) -> FunctionType | None:
     found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
     # super() takes no choice.
     return found if type(found) is FunctionType and is_users(found) and "__class__" not in found.__code__.co_freevars else None
+
+
+def has_only_attributes(value: Object) -> bool:
+    """True for instances of Python classes whose whole state is their attributes, in a dict or in slots."""
+    kind = type(value)
+    if not kind.__flags__ & _HEAP or isinstance(value, (type, BaseException)) or kind.__new__ is not object.__new__:
+        return False
+    if hasattr(kind, "__del__") or kind.__setattr__ is not object.__setattr__ or weakref.getweakrefcount(value):
+        return False
+    if str(kind.__module__).startswith(_PACKAGE):
+        return False  # choices, tracked arrays
+    if type(getattr(value, "__dict__", None)) is dict:
+        return kind.__basicsize__ == _Plain.__basicsize__
+    return kind.__basicsize__ == object.__basicsize__ + _POINTER * len(_slots(kind)) and not kind.__dictoffset__
+
+
+_PACKAGE = __name__.partition(".")[0] + "."
+_HEAP, _POINTER = 1 << 9, struct.calcsize("P")
+
+
+class _Plain:
+    pass
+
+
+def _slots(kind: type) -> list[str]:
+    return [name for base in kind.__mro__ for name, member in vars(base).items() if type(member) is MemberDescriptorType]
+
+
+def attributes_of(value: Object) -> dict[str, Object]:
+    """The attributes of an object that has only attributes."""
+    if hasattr(value, "__dict__"):
+        return vars(value)
+    return {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
+
+
+def with_attributes(kind: type, attributes: dict[str, Object]) -> Object:
+    """A new object with these attributes, made without its constructor."""
+    made = object.__new__(kind)
+    if hasattr(made, "__dict__"):
+        vars(made).update(attributes)
+    else:
+        for name, value in attributes.items():
+            object.__setattr__(made, name, value)
+    return made
+
+
+def is_mutable(value: Object) -> bool:
+    """True for a list, deque or dict, and an instance that has only attributes."""
+    return type(value) in (list, deque, dict) or has_only_attributes(value)

@@ -82,11 +82,11 @@ def by_a_break(x):
 
 
 def by_a_loop(x):
-    found, t = [], abs(x[0]) + 1.0
+    kept, t = {}, abs(x[0]) + 1.0
     while t > 0.1:  # guard cause
-        found.append([t])
+        kept[len(kept)] = [t]
         t *= 0.6 if x[1] > 0 else 0.7
-    return sum(map(sum, found))
+    return sum(map(sum, kept.values()))
 
 
 def within_a_with(x):
@@ -164,7 +164,7 @@ BRANCHES = [
     (by_a_long_test, "print() may change something outside"),
     (by_a_part_of_a_header, "print() may change something outside"),
     (by_an_expression, "print() may change something outside"),
-    (by_a_loop, "a list of new objects changes its length in a loop"),
+    (by_a_loop, "a dict of new objects changes its length in a loop"),
     (within_a_with, "the `with` of a lock may change something outside"),
     (by_a_lambda, "print() may change something outside"),
     (by_a_generator, "Python needs a data-dependent value here"),
@@ -273,7 +273,7 @@ def test_a_loop_recorded_iteration_by_iteration_tells_why():
     """The reason is that of the loop that could not be one instruction."""
     (each,) = report_of(by_a_loop).as_dict()["iterations"]
     assert each["loop"] == each["line"]
-    assert each["what"] == "a list of new objects changes its length in a loop"
+    assert each["what"] == "a dict of new objects changes its length in a loop"
     assert each["instead"]
 
 

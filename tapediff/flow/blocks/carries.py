@@ -13,14 +13,15 @@ import numpy as np
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..calls.truth import truth
 from ..containers import keys
 from ..containers.data_keys import has_data_keys
 from ..containers.entries import length
 from ..containers.lengths import packed
-from ..state.joins import as_dict, has_order, join_entries, members_of
+from ..state.joins import MOST_OPTIONS, as_dict, has_order, join_entries, members_of
 from ..state.numbers.bounds import note_bounds
 from ..state.places import Contents, Place, Version
-from ..state.tables.columns import by_position, of_slots, slots
+from ..state.tables.columns import by_position, of_slots, slots, stacked
 from ..state.tables.forms import (
     Conditional,
     Constant,
@@ -28,9 +29,11 @@ from ..state.tables.forms import (
     Number,
     Options,
     Parts,
+    Reference,
     Selected,
     form_of,
     parts_of,
+    reference_of,
     tuple_of,
 )
 from ..state.values import Choice, DataKey, Maybe, Unjoinable, is_data, parted, state
@@ -77,6 +80,8 @@ class Slots(Form):
             return None
         if self.form is None:
             return [0] if not entries else None
+        if is_of_rows(self):
+            return self._leaves_of_rows(entries)
         rows: list[list[Object]] = []
         for entry in entries:
             leaves = self.form.leaves(parted(entry)[1])
@@ -86,6 +91,23 @@ class Slots(Form):
         blank = self.form.blank()
         rows += [blank] * (self.room - len(rows))
         return [length(entries), *(slots([as_leaf_like(leaf, one) for leaf in column]) for one, column in zip(blank, zip(*rows)))]
+
+    def _leaves_of_rows(self, entries: list[Object]) -> list[Object] | None:
+        """The leaves of mutable objects by position."""
+        form, values = self.form, [parted(entry)[1] for entry in entries]
+        reference = reference_of(values)
+        if form is None or (values and reference is None):
+            return None
+        rows = [form.leaves(one) for one in (reference.objects if reference else ())]
+        if None in rows:
+            return None
+        more, blank = self.room - len(values), form.blank()
+        numbers = [reference.leaves(value)[0] for value in values] if reference else []
+        is_in_order = not any(map(is_data, numbers)) and numbers == list(range(len(rows)))
+        order = None if is_in_order else stacked([*numbers, *[0] * more])
+        rows += [blank] * (more if order is None else 0)
+        columns = ([as_leaf_like(leaf, one) for leaf in column] for one, column in zip(blank, zip(*rows)))
+        return [length(entries), *(slots(column, order) for column in columns)]
 
     def made(self, leaves: Iterator[Object]) -> Object:
         count: Object = next(leaves)
@@ -102,6 +124,16 @@ class Slots(Form):
         if type(value) is not self.kind:
             raise Unjoinable("a list is replaced by one of another class in a loop", "use one class")
         form = self.form
+        least = self.least if len(value) <= self.room else len(value)
+        reference = reference_of([parted(entry)[1] for entry in self.entries(value)])
+        if reference is not None and (is_of_rows(self) or _are_rows(reference)):
+            form = form if is_of_rows(self) else Parts.of(reference.objects[0])
+            for one in reference.objects:
+                form = form if form is None or form.leaves(one) is not None else form.wider(one)
+            return type(self)(self.kind, form, least, self.grows, getattr(value, "maxlen", None))
+        if reference is not None and (form is None or isinstance(form, Reference)):
+            form = reference_of([*objects_of(form), *reference.objects])
+            return type(self)(self.kind, form, least, self.grows, getattr(value, "maxlen", None))
         for _, part in map(parted, self.entries(value)):
             other = form_of(part)
             if form is None:
@@ -112,11 +144,40 @@ class Slots(Form):
                 form = (Options([form]) if is_object else form).wider(part, depth)
             if any(True for _ in made_anew(form, part)):
                 raise Unjoinable("a list of new objects changes its length in a loop", "keep tuples of numbers")
-        least = self.least if len(value) <= self.room else len(value)
         return type(self)(self.kind, form, least, self.grows, getattr(value, "maxlen", None))
 
     def blank(self) -> list[Object]:
         return [0, *(np.stack([leaf] * self.room) for leaf in (self.form.blank() if self.form else []))]
+
+
+def is_of_rows(form: Form | None) -> bool:
+    """True for a list of mutable objects that nothing else refers to: it is carried by their parts."""
+    return type(form) is Slots and isinstance(form.form, Parts) and not issubclass(form.form.kind, tuple)
+
+
+def _are_rows(reference: Reference) -> bool:
+    """True for objects that an iteration creates, or too many for a choice."""
+    return len(reference.objects) > MOST_OPTIONS or any(id(one) in state.young for one in reference.objects)
+
+
+def rows_in(form: Slots, value: Object) -> list[Object]:
+    """The mutable objects in a list, and those in them that it carries by their parts."""
+    assert form.form is not None, "of rows"
+    reference = reference_of([parted(entry)[1] for entry in value])
+    return [] if reference is None else [thing for one in reference.objects for thing in made_anew(form.form, one)]
+
+
+def have_repetitions(value: Object) -> Object:
+    """The condition that a list holds a mutable object twice."""
+    found = list(map(parted, value))
+    if all(type(one) is not Choice for _, one in found):
+        return len({id(one) for _, one in found}) < len(found)
+    reference = reference_of([one for _, one in found])
+    assert reference is not None, "of rows"
+    numbers = [(condition, reference.leaves(one)[0]) for condition, one in found]
+    # Missing entries count as different ones.
+    ordered = np.sort(stacked([np.where(condition, number, -1 - k) for k, (condition, number) in enumerate(numbers)]))
+    return truth(np.any(ordered[1:] == ordered[:-1]))
 
 
 class Items(Slots):
@@ -170,7 +231,7 @@ def made_in(place: Place, form: Form, value: Object) -> Iterator[Object]:
 
 def or_before(first: Operand, form: Form, made: Object, before: Object, *, is_contents: bool = False) -> Object:
     """The value after a loop that may run zero iterations: its objects are the earlier ones, which may have other names."""
-    if isinstance(form, Items):
+    if isinstance(form, Items) or is_of_rows(form):
         return made
     if isinstance(form, Parts) and (is_contents or issubclass(form.kind, tuple)):
         return form.with_parts([or_before(first, *parts) for parts in zip(form.parts, parts_of(made), parts_of(before))])
@@ -179,10 +240,12 @@ def or_before(first: Operand, form: Form, made: Object, before: Object, *, is_co
     return join_entries(first, made, before)
 
 
-def objects_of(form: Form | None) -> Iterator[int]:
-    """The ids of a form's objects."""
+def objects_of(form: Form | None) -> Iterator[Object]:
+    """A form's objects."""
     if isinstance(form, Constant) and not form.is_plain:
-        yield id(form.value)
+        yield form.value
+    elif isinstance(form, Reference):
+        yield from form.objects
     elif isinstance(form, (Conditional, Slots)):
         yield from objects_of(form.form)
     elif isinstance(form, (Parts, Options)):

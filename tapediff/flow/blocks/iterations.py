@@ -37,7 +37,7 @@ from ..containers.lengths import are_of_here
 from ..containers.positions import inside_array
 from ..report import Reason
 from ..state.fork import decided, end_loop, exclude, in_side, is_apart
-from ..state.joins import chosen
+from ..state.joins import chosen, options_of
 from ..state.numbers.large_ints import LARGEST_CARRIED, TOO_LARGE, growing_ints
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.places import (
@@ -57,7 +57,7 @@ from ..state.places import (
 )
 from ..state.recursions import TooDeep, is_of_sizes
 from ..state.tables.columns import listed
-from ..state.tables.forms import Constant, Form, Number, Options, form_of
+from ..state.tables.forms import Constant, Form, Number, Options, Reference, form_of
 from ..state.values import (
     UNBOUND,
     Maybe,
@@ -69,6 +69,7 @@ from ..state.values import (
     is_data,
     negated,
     parted,
+    possible_objects,
     state,
 )
 from .carries import (
@@ -76,19 +77,25 @@ from .carries import (
     as_leaf,
     as_leaf_like,
     form_at,
+    have_repetitions,
+    is_of_rows,
     made_in,
     objects_of,
     or_before,
+    rows_in,
     wider_at,
 )
 from .names_of_arrays import NamesOfArrays
 from .sources import Source
-from .unread import ReadBeforeWritten, Unread, is_unread, unread_in
+from .unread import ReadBeforeWritten, Unread, are_withdrawn, is_unread, unread_in, withdraw
 
 # Maximum number of widenings of the carries' forms.
 MOST_ATTEMPTS = 16
 # Maximum room of a growing list.
 _MOST_ROOM = 2048
+
+_TWICE = "an object made in a loop is in two variables or attributes", "make two, or keep it in one place"
+
 
 class TooLarge(Restart):
     """The trajectory of all carries takes too much memory; a data-dependent loop recomputes part of it."""
@@ -149,6 +156,8 @@ class Loop:
         limited: carried ints, by place and leaf, that may grow by a factor; the loop ends where one is large.
         kinds: of the carried numbers; `doubts` are those found before, by place and leaf.
         names: variables that hold arrays.
+        withdrawn: by key, places in mutable objects whose list is carried by their parts.
+        rows: the objects that an iteration begins with in their place.
         kinds_added: of the numbers in appended entries.
         assumed: places and leaves of `kinds`.
     """
@@ -173,6 +182,8 @@ class Loop:
         self.kinds_added: list[Kind] = []
         self.assumed: list[tuple[Object, int]] = []
         self.names = NamesOfArrays()
+        self.withdrawn: dict[Object, Place] = {}
+        self.rows: list[Object] = []
 
     def record(self, first: Object) -> None:
         """Record the loop, and put its results into places."""
@@ -376,7 +387,7 @@ class Loop:
                 raise Unjoinable(
                     "a loop replaces an object and writes to it", "change the object instead of replacing it, or replace it only"
                 )
-            state.young = Young(state.earlier)
+            state.young = Young(state.earlier, set(map(id, self.rows)))
             is_longer = self._note_longer()
             self._limit_ints()
             is_new = self._note_changes(journal)
@@ -404,6 +415,8 @@ class Loop:
             place, form = one.place, one.form
             if not isinstance(form, Slots):
                 continue
+            if is_of_rows(form) and (repeats := have_repetitions(place.get())) is not False:
+                end_loop("unjoinable", repeats, Reason(*_TWICE, site=user_site()))
             entries = form.packed(place.get())
             if len(entries) > form.room and form.grows:
                 reason = Reason(f"a {form.kind.__name__} gets more than {form.room} entries in a loop", site=user_site())
@@ -427,8 +440,12 @@ class Loop:
 
     def _begin(self, recorder: Recorder, journal: Journal, arrays: list[tuple[Object, Object]]) -> Iterator[Object]:
         """Put the start values into all places. Yields the objects created for this."""
+        self.withdrawn.clear()
+        self.rows.clear()
         for key, one in self.changed.items():
             place, form = one.place, one.form
+            if isinstance(form, Slots) and is_of_rows(form):
+                self._withdraw(form, place.get())
             values = [] if form is None else [_value_of(leaf) for leaf in one.start]
             leaves = [recorder.input(value, active=True) for value in values]
             self.kinds.note_first(leaves)
@@ -443,9 +460,16 @@ class Loop:
                 arrays.append((place.holder, place.holder._recorder))
                 place.holder._recorder = recorder
             put(place, value)
+            if isinstance(form, Slots) and is_of_rows(form):
+                self.rows += rows_in(form, value)
             yield from made_in(place, form, value)
         for key, (place, _) in self.added.items():
             put(place, [Maybe(Unread(key), None)])
+
+    def _withdraw(self, form: Slots, value: Object) -> None:
+        """Withdraw the mutable objects of a list that is carried by their parts: a read by another name is an error."""
+        for thing in rows_in(form, value):
+            self.withdrawn.update((place.key, place) for place in withdraw(thing))
 
     def _results(self, recorder: Recorder, streams: list[int]) -> list[Object] | None:
         """Results of an iteration: carries and appended entries. None if a kind or the form of an entry was widened."""
@@ -458,11 +482,10 @@ class Loop:
         for one in self._carried():
             place, value = one.place, one.place.get()
             leaves = one.form.leaves(value) or []
-            for thing in made_in(place, one.form, value):
+            things = rows_in(one.form, value) if is_of_rows(one.form) else made_in(place, one.form, value)
+            for thing in things:
                 if id(thing) in met:
-                    raise Unjoinable(
-                        "an object made in a loop is in two variables or attributes", "make two, or keep it in one place"
-                    )
+                    raise Unjoinable(*_TWICE)
                 met.add(id(thing))
             if not isinstance(place, Version):
                 self.names.add_all(len(ends), leaves)
@@ -522,12 +545,12 @@ class Loop:
 
     def _check_objects(self, one: Changed) -> None:
         """Carry no object that an iteration created; a variable may hold a new one in each."""
-        if not any(number in state.young for number in objects_of(one.form)):
+        if not any(id(thing) in state.young for thing in objects_of(one.form)):
             return
         if isinstance(one.place, Contents):
             kind = type(one.place.holder).__name__
             raise Unjoinable(f"a {kind} of new objects changes its length in a loop", "keep tuples of numbers")
-        if not one.is_read or not isinstance(one.place, Cell) or not isinstance(one.form, Options):
+        if not one.is_read or not isinstance(one.place, Cell) or not isinstance(one.form, (Options, Reference)):
             raise Unjoinable(
                 "an iteration replaces an object by a new one", "write to the object that is there, or keep tuples of numbers"
             )
@@ -544,6 +567,10 @@ class Loop:
         found = False
         for key, place in new.items():
             holder = place.holder
+            if key in self.withdrawn:
+                if not are_withdrawn(place):
+                    raise Unjoinable(*_TWICE)
+                continue
             # References of the place and of this name.
             if id(holder) in state.young or (not gc.is_tracked(holder) and not is_held_elsewhere((holder,), 2)):
                 continue
@@ -553,7 +580,11 @@ class Loop:
             if one.is_read or one.is_anew:
                 continue
             value = one.place.get()
-            if is_unread(value):
+            if _is_new_or_unread(value) or (is_unread(value) and _has_lost(value, journal[key][1])):
+                # Iterations that end by an error leave it unchanged, for example.
+                one.form, one.is_anew = None, True
+                found = True
+            elif is_unread(value):
                 # Some iterations leave it unchanged.
                 self._note_read(key, _read(journal[key][1]))
                 found = True
@@ -609,6 +640,8 @@ class Loop:
             made[loop_ended(why).key] = False
         for key, one in self.changed.items():
             before = one.place.get()
+            if isinstance(one.form, Slots) and is_of_rows(one.form):
+                self._withdraw(one.form, before)
             if one.form is None:
                 # The object that the last iteration created is not known.
                 last = Unread(key, is_behind=True)
@@ -676,7 +709,21 @@ def _form_of_both(place: Place, old: Object, value: Object) -> Form | None:
 def _form_of_last(value: Object) -> Form | None:
     """The form of a variable's last value; None for objects that each iteration creates."""
     form = form_of(value)
+    if any(id(one) in state.young for one in objects_of(form)):
+        return None
     return form if form.blank() or (type(form) is Constant and form.is_plain) else None
+
+
+def _is_new_or_unread(value: Object) -> bool:
+    """True for objects that an iteration creates, or the unread one before."""
+    options = [option for option, _ in options_of(value)]
+    made = [option for option in options if type(option) is not Unread]
+    return 0 < len(made) < len(options) and all(id(one) in state.young for option in made for one in possible_objects(option))
+
+
+def _has_lost(*values: Object) -> bool:
+    """True if a value may be an object of the last iteration of a loop before."""
+    return any(type(option) is Unread and option.is_behind for value in values for option in possible_objects(value))
 
 
 def _is_longer(value: Object, old: Object) -> bool:

@@ -34,6 +34,7 @@ from ..containers.items import (
     steps,
 )
 from ..containers.ranges import Counting
+from ..containers.rows import is_by_index, steps as steps_of_row
 from ..report import Reason
 from ..state.completions import Completion, Return, folded, replaced
 from ..state.fork import fork_value, guarded, observed, select
@@ -62,6 +63,8 @@ def for_(*args: Object) -> Completion:
     """
     items, body, otherwise = args
     kind = type(items)
+    if is_by_index(items) and (rest := steps_of_row(items)) is not None:
+        return for_(Owned(rest), body, otherwise)
     if kind in CHOICES:
         is_shared = is_held_elsewhere((items,), 2)
         items = owned(items, is_shared)

@@ -39,6 +39,7 @@ from ...recording.python_state.numpy_namespace import LEAST_FILLS, answer_of
 from ...recording.python_state.replacement import Replacement
 from ..anything import Object
 from ..calls.callables import call, function
+from ..containers import rows
 from ..containers.choices import as_value, mapped, possible
 from ..containers.cursors import Cursor
 from ..containers.entries import is_conditional, settled_contents, settled_deeply
@@ -174,6 +175,8 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
                 if choice is not None and f in _GENERATING and (result := run(*args, **named)) is not NATIVE:
                     return result
                 if choice is not None and (owner is None or (choice == 0 and f.__name__ in _KEYED and not isinstance(owner, dict))):
+                    if (read := _with_rows_read(f, args)) is not None:
+                        return dispatched(*read, **named)
                     argument = args[choice]
                     if f is not next:
                         is_held = is_held_elsewhere((argument,), 2)
@@ -290,6 +293,8 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
         args = tuple(map(as_value, args))
     if state.has_choices and not (name in _STORING and isinstance(owner, (list, deque))):
         given = *args, *named.values()
+        if (read := _with_rows_read(f, args)) is not None:
+            return _called(f, *read, **named)
         if any(type(argument) in CHOICES for argument in given):
             over = mapped if _is_pure(f) else lifted
             return over(lambda *plain: _called(f, *plain[: len(args)], **dict(zip(named, plain[len(args) :]))), *given)
@@ -318,6 +323,20 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
         with guarded():
             return f(*args, **named)
     return _filled(f, _answered(f, args, named), args, named)
+
+
+def _with_rows_read(f: Object, args: tuple[Object, ...]) -> tuple[Object, ...] | None:
+    """The arguments of a function that only reads lists, with the entries of those chosen by index; None without any."""
+    if not any(map(rows.is_by_index, args)) or (id(f) in _COMPARING and len(args) > 1):
+        return None
+    if id(f) not in _READING and not (isinstance(f, (np.ufunc, *_NUMPYS)) and not _is_pythons(f) and _is_pure(f)):
+        return None
+    made = [rows.entries(value) if rows.is_by_index(value) else None for value in args]
+    return None if not any(made) else tuple(value if read is None else read for value, read in zip(args, made))
+
+
+_COMPARING = frozenset(map(id, (min, max)))
+_READING = _COMPARING | set(map(id, (len, sum, sorted, list, tuple, any, all, math.fsum, math.prod)))
 
 
 def _place_of_choices(f: Object, args: tuple[Object, ...]) -> int | None:

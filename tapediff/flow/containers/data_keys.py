@@ -11,8 +11,9 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import exclude
+from ..state.joins import LEAST_GATHERED
 from ..state.numbers.bounds import as_choice, equals
-from ..state.tables.columns import LEAST_GATHERED, Table, stacked, table_of
+from ..state.tables.columns import Table, stacked, table_of
 from ..state.tables.forms import Constant, Form, Number, Parts
 from ..state.values import (
     CHOICES,

@@ -20,7 +20,7 @@ from ..state.places import are_restorable, note_contents, unwritable
 from ..state.recursions import is_of_sizes
 from ..state.values import CHOICES, Choice, Lazy, has_maybes, is_tracked_value, lifted, state
 from ..users_code import users_method
-from . import entries, keys, lengths, positions, sets
+from . import entries, keys, lengths, positions, rows, sets
 from .choices import each
 from .compressed import Compressed
 from .cursors import Cursor
@@ -39,6 +39,8 @@ REPEATABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarr
 def set_item(holder: Object, key: Object, value: Object) -> None:
     """holder[key] = value"""
     kind = type(holder)
+    if rows.is_by_index(holder) and rows.set_item(holder, key, value):
+        return
     for choice in (holder, key):
         if type(choice) is Choice and (choice is holder or not isinstance(holder, dict)):
             each(choice, lambda v, c=choice: set_item(v if c is holder else holder, v if c is key else key, value))
@@ -270,7 +272,8 @@ def unpacked(*args: Object) -> Object:
     value, around = args
     is_owned = type(value) is Generator and (value.is_owned or not is_held_elsewhere((value,), 2))
     if type(value) in CHOICES:
-        value = entries_of_choice(value)
+        found = rows.entries(value) if rows.is_by_index(value) else None
+        value = entries_of_choice(value) if found is None else found
     kind = type(value)
     count = around if isinstance(around, int) else None
     if is_conditional(value):

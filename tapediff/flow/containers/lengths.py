@@ -12,10 +12,10 @@ from ...base.current_recording import current_recorder
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import exclude, first_of, fork_value, select
-from ..state.joins import maybe
+from ..state.joins import LEAST_GATHERED, maybe
 from ..state.numbers.bounds import below, equals
 from ..state.numbers.python_numbers import one_more
-from ..state.tables.columns import LEAST_GATHERED, appended, by_position, table_of
+from ..state.tables.columns import appended, by_position, table_of
 from ..state.values import Maybe, both, entries_of, is_data, note_packed, packed_count, parted, parts, state
 from .entries import (
     exclude_too_few,

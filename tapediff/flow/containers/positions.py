@@ -19,7 +19,7 @@ from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
 from ..state.fork import by_guards, decide, exclude, select
-from ..state.joins import one_of
+from ..state.joins import LEAST_GATHERED, one_of
 from ..state.numbers.bounds import (
     as_choice,
     below,
@@ -33,7 +33,7 @@ from ..state.numbers.bounds import (
 )
 from ..state.numbers.python_numbers import is_int, note_python
 from ..state.places import note_contents, plain_root, shown_by_data
-from ..state.tables.columns import LEAST_GATHERED, table_of
+from ..state.tables.columns import table_of
 from ..state.values import Unjoinable, both, entries_of, is_data, lifted, negated, state
 from .compressed import Compressed
 from .entries import (

@@ -17,12 +17,12 @@ from ...recording.arrays.tracked import TrackedArray
 from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
+from ..containers import rows
 from ..containers.choices import as_value, kinds_of, mapped
 from ..containers.data_keys import is_data_key
 from ..containers.entries import is_conditional, put, settled_deeply as settle_deeply
 from ..containers.keys import is_by_data, item as item_of_dict
 from ..containers.positions import are_positions, entry_at, is_position, repeated
-from ..containers.sequences import is_of_interest, sequences_compared
 from ..containers.sets import OPERATORS, combined
 from ..containers.views import View, plain_view, viewed
 from ..state.fork import refuse_store
@@ -32,6 +32,7 @@ from ..state.places import are_restorable, note_contents
 from ..state.values import CHOICES, Choice, Unjoinable, has_maybes, is_data, lifted, state
 from ..users_code import KNOWN, shared_method, users_method
 from .divisions import check_division, is_of_ints, may_be_zero_of_ints, of_ints, zero_of_ints
+from .sequences import is_of_interest, sequences_compared
 
 # Types whose operations Python runs itself.
 PLAIN: set[type] = {
@@ -195,6 +196,8 @@ class Wrapped:
     def __getitem__(self, key: Object) -> Object:
         if isinstance(self.value, dict):
             return _item(self.value, key)
+        if rows.is_by_index(self.value) and (found := rows.item(self.value, key)) is not rows.MISSING:
+            return found
         value = as_value(self.value) if type(key) is int else self.value
         return mapped(_item, value if type(value) is TrackedArray and len(value.type.shape) == 1 else self.value, key)
 

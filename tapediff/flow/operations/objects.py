@@ -12,6 +12,7 @@ from ...base.current_recording import current_recorder
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call, function
+from ..containers import rows
 from ..containers.choices import kinds_of, mapped, possible
 from ..containers.entries import settle_attributes
 from ..state.fork import by_guards, decide, fork_value, refuse_store
@@ -66,6 +67,8 @@ def _of_int(value: Object, name: str) -> Object:
 
 def _of_options(value: Object, name: str) -> Object:
     """An attribute of a choice: a method that all options share becomes the choice's; plain attributes are read without running sides."""
+    if rows.is_by_index(value) and all(_has_plainly(option, name) for option in value.options):
+        return rows.attribute(value, name)
     options = [value.options[k] for k in possible(value)] if type(value) is Choice else []
     if len(options) > 1 and all(_has_plainly(option, name) for option in options):
         return mapped(attribute, value, name, is_pure=True)
@@ -144,6 +147,8 @@ def set_attribute(value: Object, name: str, new: Object) -> None:
     if kind not in CHOICES and has_simple_attributes(kind) and getattr(kind, name, None) is None and _is_of_python(kind):
         note_attribute(value, name)
         setattr(value, name, new)
+    elif rows.is_by_index(value) and all(_has_plainly(option, name) for option in value.options):
+        rows.set_attribute(value, name, new)
     else:
         lifted(lambda one: _changed(one, name, "set", new), value)
 

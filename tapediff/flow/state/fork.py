@@ -27,7 +27,7 @@ from ..report import Reason
 from ..translate import is_raised_by_translated, untranslated
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, forget_frames, users_entries, without_variables
-from .joins import join, join_conditions, join_contents, join_versions
+from .joins import join, join_conditions, join_contents, join_versions, joined_by_index
 from .numbers.bounds import outcome
 from .places import (
     Cell,
@@ -608,6 +608,8 @@ def first_of(hits: list[tuple[Object, Object]]) -> Object:
             alive.append((hit, value))
         if fact:
             break
+    if not state.is_alone and len(alive) > 1 and (found := joined_by_index(alive)) is not None:
+        return found
     *others, (_, found) = alive or hits[-1:]
     for hit, value in reversed(others):
         found = select(hit, value, found)

@@ -26,6 +26,7 @@ from ...recording.arrays.compressed import CompressedArray, Kept
 from ...recording.arrays.numbers import chosen_by
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..users_code import is_mutable
 from .identities import frozen_fields, note_origin
 from .numbers.python_numbers import note_kind
 from .places import mark_made, unwritable
@@ -42,15 +43,20 @@ from .values import (
     either,
     entry_on_path,
     holds_several,
+    index_of,
+    indexed,
     is_data,
     join_conditions,
     negated,
     note_packed,
     packed_count,
+    possible_objects,
     state,
     where,
 )
 
+# Minimum number of entries for a gather at a data-dependent position.
+LEAST_GATHERED = 9
 # Maximum number of options of a value in an operation.
 MOST_OPTIONS = 32
 # Likewise for constants.
@@ -251,7 +257,9 @@ def chosen(test: Operand, yes: Object, no: Object) -> Object:
     if None not in holds:
         condition = join_conditions(test, *holds)
         return condition if type(condition) is bool else choice_of([False, True], [negated(condition), condition])
-    ours, theirs = (_options(value) for value in (yes, no))
+    if (joined := joined_by_index([(test, yes), (True, no)])) is not None:
+        return joined
+    ours, theirs = (options_of(value) for value in (yes, no))
     options: list[Object] = []
     conditions: list[Object] = []
     left = list(theirs)
@@ -271,9 +279,33 @@ def chosen(test: Operand, yes: Object, no: Object) -> Object:
     return choice_of(options, conditions)
 
 
+def joined_by_index(hits: list[tuple[Object, Object]]) -> Object:
+    """The first value whose condition holds, of many mutable objects or choices by index of these; None for others."""
+    values = [value for _, value in hits]
+    has_index = any(type(value) is Choice and value.index is not None for value in values)
+    if not has_index and len(values) < LEAST_GATHERED:
+        return None
+    options = {id(option): option for value in values for option in possible_objects(value)}
+    if (not has_index and len(options) < LEAST_GATHERED) or not all(map(is_mutable, options.values())):
+        return None
+    numbers = {key: number for number, key in enumerate(options)}
+    index = index_of(values[-1], numbers)
+    for condition, value in reversed(hits[:-1]):
+        if condition is not False:
+            index = index_of(value, numbers) if condition is True else where(condition, index_of(value, numbers), index)
+    return indexed(tuple(options.values()), index)
+
+
+def is_mutable_or_choice(value: Object) -> bool:
+    """True for a mutable object, and a choice of these by index."""
+    return (type(value) is Choice and value.index is not None) or is_mutable(value)
+
+
 def one_of(hits: list[tuple[Object, Object]]) -> Object:
     """The value whose condition holds; exactly one does."""
-    found = [(both(condition, when), option) for condition, value in hits for option, when in _options(value)]
+    if len(hits) > 1 and (joined := joined_by_index(hits)) is not None:
+        return joined
+    found = [(both(condition, when), option) for condition, value in hits for option, when in options_of(value)]
     found = [hit for hit in found if hit[0] is not False] or found[:1]
     first = next((value for condition, value in found if condition is True), found[0][1])
     if any(condition is True for condition, _ in found) or all(value is first or is_equal(value, first) for _, value in found):
@@ -326,12 +358,15 @@ def _is_true(value: Object) -> Object:
     return value.conditions[1] if is_bool else None
 
 
-def _options(value: Object) -> list[tuple[Object, Object]]:
-    return list(zip(value.options, value.conditions)) if type(value) is Choice else [(value, True)]
+def options_of(value: Object) -> list[tuple[Object, Object]]:
+    """The options of a choice, with their conditions; a choice by index is one."""
+    return list(zip(value.options, value.conditions)) if type(value) is Choice and value.index is None else [(value, True)]
 
 
 def _is_alike(a: Object, b: Object, depth: int = 0) -> bool:
     """True for options that can be joined."""
+    if (type(a) is Choice and is_mutable_or_choice(b)) or (type(b) is Choice and is_mutable(a)):
+        return True
     if a is b or is_equal(a, b) or (state.joins_arrays and are_alike_arrays(a, b)) or are_alike_lists(a, b, depth):
         return True
     if type(a) is type(b) and isinstance(a, tuple):

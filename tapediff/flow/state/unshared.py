@@ -6,17 +6,16 @@ a choice, such as of an object and None.
 
 from __future__ import annotations
 
-import struct
-import weakref
 from collections import Counter
 from collections.abc import Sequence
-from types import FunctionType, MemberDescriptorType
+from types import FunctionType
 from typing import NamedTuple, Protocol
 
 from ...base.byte_code import is_held_elsewhere
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..users_code import attributes_of, has_only_attributes, with_attributes
 from .joins import join, join_contents, one_of
 from .places import Attribute, Cell, Contents, Entry, Member, Place, mark_made
 from .values import UNBOUND, Choice, Maybe, Unjoinable, any_of, state
@@ -92,50 +91,6 @@ def _first_unshared(found: list[list[Object]], on_both: set[int], slot: Slot, fi
 
 
 _NEVER = {int, float, bool, str, type(None), tuple, TrackedArray, FunctionType}
-
-
-def has_only_attributes(value: Object) -> bool:
-    """True for instances of Python classes whose whole state is their attributes, in a dict or in slots."""
-    kind = type(value)
-    if not kind.__flags__ & _HEAP or isinstance(value, (type, BaseException)) or kind.__new__ is not object.__new__:
-        return False
-    if hasattr(kind, "__del__") or kind.__setattr__ is not object.__setattr__ or weakref.getweakrefcount(value):
-        return False
-    if str(kind.__module__).startswith(_PACKAGE):
-        return False  # choices, tracked arrays
-    if type(getattr(value, "__dict__", None)) is dict:
-        return kind.__basicsize__ == _Plain.__basicsize__
-    return kind.__basicsize__ == object.__basicsize__ + _POINTER * len(_slots(kind)) and not kind.__dictoffset__
-
-
-_PACKAGE = __name__.partition(".")[0] + "."
-_HEAP, _POINTER = 1 << 9, struct.calcsize("P")
-
-
-class _Plain:
-    pass
-
-
-def _slots(kind: type) -> list[str]:
-    return [name for base in kind.__mro__ for name, member in vars(base).items() if type(member) is MemberDescriptorType]
-
-
-def attributes_of(value: Object) -> dict[str, Object]:
-    """The attributes of an object that has only attributes."""
-    if hasattr(value, "__dict__"):
-        return vars(value)
-    return {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
-
-
-def with_attributes(kind: type, attributes: dict[str, Object]) -> Object:
-    """A new object with these attributes, made without its constructor."""
-    made = object.__new__(kind)
-    if hasattr(made, "__dict__"):
-        vars(made).update(attributes)
-    else:
-        for name, value in attributes.items():
-            object.__setattr__(made, name, value)
-    return made
 
 
 def _attribute(owner: Object, name: str) -> Place:

@@ -6,6 +6,7 @@ tracked bool; exactly one holds.
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import operator
@@ -98,15 +99,23 @@ class Choice(Several):
 
     Attributes:
         options: the values; none is a choice.
-        conditions: of the options.
+        index: the number of the option, of mutable objects at a data-dependent position; else None.
         read: for arrays, the cached selection of their entries; see `as_value`.
     """
 
-    __slots__ = ("conditions", "options", "read")
+    __slots__ = ("_conditions", "index", "options", "read")
 
-    def __init__(self, options: tuple[Object, ...], conditions: tuple[Operand, ...]) -> None:
-        self.options, self.conditions = options, conditions
+    def __init__(self, options: tuple[Object, ...], conditions: tuple[Operand, ...], index: Operand | None = None) -> None:
+        self.options, self._conditions, self.index = options, conditions, index
         self.read: Object = None
+
+    @property
+    def conditions(self) -> tuple[Operand, ...]:
+        """Of the options."""
+        index = self.index
+        if index is None:
+            return self._conditions
+        return tuple(once("option", functools.partial(operator.eq, index, k), index, k) for k in range(len(self.options)))
 
     def __repr__(self) -> str:
         return f"choice of {', '.join(map(repr, self.options))}"
@@ -123,6 +132,37 @@ def choice_of(options: list[Object], conditions: list[Object]) -> Choice:
 def choice_with_rest(options: list[Object], others: list[Object]) -> Object:
     """A choice whose first option holds if none of the others' conditions does."""
     return Choice(tuple(options), (negated(any_of(others)), *others)) if others else options[0]
+
+
+def indexed(options: tuple[Object, ...], index: Object) -> Object:
+    """The option of this number."""
+    if not is_data(index):
+        return options[int(index)]
+    state.has_choices = True
+    return Choice(options, (), index)
+
+
+def possible_objects(value: Object) -> tuple[Object, ...]:
+    """The options of a choice; the value itself otherwise."""
+    return value.options if type(value) is Choice else (value,)
+
+
+def index_of(value: Object, numbers: dict[int, int]) -> Object:
+    """The number of a mutable object, or of those in a choice, by their ids; None if it may be another value."""
+    if type(value) is not Choice:
+        return numbers.get(id(value))
+    found = [numbers.get(id(option)) for option in value.options]
+    if None in found:
+        return None
+    if value.index is None:
+        *others, last = zip(value.conditions, found)
+        index = last[1]
+        for condition, number in others:
+            index = where(condition, number, index)
+        return index
+    if found == list(range(len(found))):
+        return value.index
+    return np.take(value.index._recorder.tracked_constant(np.array(found)), value.index, mode="clip")
 
 
 def without_unbound(choice: Choice) -> Object:
@@ -218,17 +258,18 @@ class Young:
 
     Attributes:
         earlier: older objects of the collector's youngest generation; None if there was no iteration.
+        ids: of objects known to be created.
     """
 
     __slots__ = ("earlier", "ids")
 
-    def __init__(self, earlier: list[Object] | None = None) -> None:
+    def __init__(self, earlier: list[Object] | None = None, ids: set[int] | None = None) -> None:
         self.earlier = earlier
-        self.ids: set[int] = set()
+        self.ids: set[int] = ids or set()
 
     def __contains__(self, number: int) -> bool:
         if self.earlier is not None:
-            self.ids = {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier}
+            self.ids |= {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier}
             self.earlier = None
         return number in self.ids
 

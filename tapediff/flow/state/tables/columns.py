@@ -11,15 +11,13 @@ from ....ir.instruction import FLOAT64, INT64
 from ....recording.arrays.numbers import all_entries
 from ....recording.arrays.tracked import TrackedArray
 from ...anything import Object
-from ..joins import join, maybe
+from ..joins import LEAST_GATHERED, join, maybe
 from ..numbers.bounds import below, equals, smaller
 from ..numbers.python_numbers import Kind, is_int, is_python, note_kind, one_more
 from ..values import Unjoinable, counted_from, is_data, note_packed, on_path, packed_count, parted, state
-from .forms import Constant, Form, Number, Options, Parts, form_of, number_form
+from .forms import Constant, Form, Number, Options, Parts, form_of, number_form, reference_of
 
 _DTYPES: tuple[set[Object], ...] = ({"<f8", float, np.float64}, {"<i8", int, np.int64}, {"<f4", np.float32})
-# Minimum number of entries for a gather at a data-dependent position.
-LEAST_GATHERED = 9
 # Larger ints, and their sums, may not fit into 64 bits.
 _LARGE = 1 << 62
 
@@ -120,7 +118,7 @@ class Table:
 
 
 def table_of(values: Sequence[Object]) -> Table | None:
-    """A table of numbers, constants, choices of these, or equal-length tuples of them; None for anything else."""
+    """A table of numbers, constants, choices of these, equal-length tuples of them, or references; None for anything else."""
     is_of_numbers = _is_uniform(values)
     form = number_form(values[0]) if is_of_numbers else _form_of(values)
     if form is not None and is_of_numbers:
@@ -133,7 +131,9 @@ def table_of(values: Sequence[Object]) -> Table | None:
 
 
 def _form_of(values: Sequence[Object]) -> Form | None:
-    """The narrowest form of all values; None if it holds others than numbers, constants and tuples."""
+    """The narrowest form of all values; None if it holds others than numbers, constants, tuples, and mutable objects by reference."""
+    if (references := reference_of(values)) is not None:
+        return references
     form = None
     try:
         for value in values:
@@ -214,11 +214,11 @@ def by_position(count: Object, values: list[Object]) -> list[Object]:
     return [maybe(condition, value) for condition, value in zip(conditions, values) if condition is not False]
 
 
-def slots(numbers: list[Object]) -> Object:
-    """Stack numbers or arrays of one shape and dtype; the vector has their common kind."""
+def slots(numbers: list[Object], order: Object = None) -> Object:
+    """Stack numbers or arrays of one shape and dtype, permuted; the vector has their common kind."""
     column = Column(numbers)
     kind = Kind(*(None if type(flags) is list else flags for flags in column.flags()))
-    return note_kind(column.vector(), kind, of_entries=True)
+    return note_kind(column.vector() if order is None else np.take(column.vector(), order, axis=0, mode="clip"), kind, of_entries=True)
 
 
 def of_slots(vector: TrackedArray) -> list[Object]:

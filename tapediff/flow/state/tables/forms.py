@@ -14,9 +14,22 @@ from ....ir.instruction import ValueType
 from ....recording.arrays.compressed import CompressedArray, Kept
 from ....recording.arrays.tracked import TrackedArray
 from ...anything import Object
-from ..joins import CONSTANTS, MOST_OPTIONS, is_equal, masked_parts, owns_memory
-from ..unshared import attributes_of, has_only_attributes, with_attributes
-from ..values import Choice, Maybe, Unjoinable, choice_with_rest, either, parted, state
+from ...users_code import attributes_of, has_only_attributes, is_mutable, with_attributes
+from ..joins import CONSTANTS, MOST_OPTIONS, is_equal, is_mutable_or_choice, masked_parts, options_of, owns_memory
+from ..numbers.bounds import note_bounds
+from ..values import (
+    Choice,
+    Maybe,
+    Unjoinable,
+    choice_with_rest,
+    either,
+    index_of,
+    indexed,
+    is_data,
+    parted,
+    possible_objects,
+    state,
+)
 
 
 class Form:
@@ -111,6 +124,41 @@ class Number(Form):
 
     def blank(self) -> list[Object]:
         return [np.zeros(self.shape, self.dtype)[()]]
+
+
+class Reference(Form):
+    """One of several mutable objects, by its number."""
+
+    def __init__(self, objects: tuple[Object, ...]) -> None:
+        self.objects = objects
+        self._numbers = {id(one): number for number, one in enumerate(objects)}
+
+    def leaves(self, value: Object) -> list[Object] | None:
+        number = index_of(value, self._numbers)
+        return None if number is None else [number]
+
+    def wider(self, value: Object, depth: int = 0) -> Form:
+        return reference_of([*self.objects, value]) or Options([self]).wider(value)
+
+    def made(self, leaves: Iterator[Object]) -> Object:
+        number: Object = next(leaves)
+        if is_data(number):
+            note_bounds(number, 0, len(self.objects) - 1)
+        return indexed(self.objects, number)
+
+    def blank(self) -> list[Object]:
+        return [0]
+
+
+def reference_of(values: Iterable[Object]) -> Reference | None:
+    """The form of mutable objects, and choices of these; None if some value is another."""
+    objects: dict[int, Object] = {}
+    for value in values:
+        for option in possible_objects(value):
+            if not is_mutable(option):
+                return None
+            objects[id(option)] = option
+    return Reference(tuple(objects.values())) if objects else None
 
 
 class Selected(Form):
@@ -265,7 +313,7 @@ class Options(Form):
         self.options = options
 
     def leaves(self, value: Object) -> list[Object] | None:
-        given = list(zip(value.options, value.conditions)) if type(value) is Choice else [(value, True)]
+        given = options_of(value)
         conditions: list[Object] = [False] * len(self.options)
         parts = [form.blank() for form in self.options]
         for option, condition in given:
@@ -286,11 +334,14 @@ class Options(Form):
 
     def wider(self, value: Object, depth: int = 0) -> Form:
         options = list(self.options)
-        for option in value.options if type(value) is Choice else (value,):
+        for option, _ in options_of(value):
             if any(form.leaves(option) is not None for form in options):
                 continue
             other = number_form(option)
-            match = next((k for k, form in enumerate(options) if _can_be_number(form, other)), None)
+            is_object = is_mutable_or_choice(option)
+            match = next(
+                (k for k, form in enumerate(options) if _can_be_number(form, other) or (is_object and isinstance(form, Reference))), None
+            )
             if match is not None and type(option) is not bool:
                 options[match] = options[match].wider(option, depth)
             else:
@@ -331,7 +382,7 @@ def form_of(value: Object) -> Form:
     if type(value) is Maybe:
         return Conditional(form_of(value.value))
     if type(value) is Choice:
-        return Options([form_of(option) for option in value.options])
+        return Options([form_of(option) for option in value.options]) if value.index is None else Reference(value.options)
     if isinstance(value, tuple) and (type(value) is tuple or hasattr(value, "_fields")):
         return Parts.of(value)
     return Constant(value)

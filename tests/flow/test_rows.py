@@ -1,0 +1,289 @@
+"""Mutable objects in lists: chosen by data-dependent indices, and created in loops that change the length of their list."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from flow.one_tape import recordings
+
+
+@dataclass
+class Point:
+    a: float
+    b: float
+    c: float
+
+    def moved(self, step):
+        self.a = self.a * 0.9 + step
+        return self.b
+
+    @property
+    def both(self):
+        return self.a - self.b
+
+
+class Slotted:
+    __slots__ = ("a", "b", "c")
+
+    def __init__(self, a, b, c):
+        self.a, self.b, self.c = a, b, c
+
+
+def numbers(x):
+    return [(v * (k + 1), 0.5 * v + 1.0, float(k)) for k in range(2) for v in x]
+
+
+def position(v, rows):
+    return int(abs(v) * 3) % len(rows)
+
+
+def entries_of_lists(x):
+    rows = [list(row) for row in numbers(x)]
+    i, j = position(x[0], rows), position(x[1], rows)
+    rows[i][0] += x[2]
+    a = rows[j]
+    a[1] *= a[0]
+    if x[3] > 0:
+        rows[i][position(x[4], a) % 3] = x[5]
+    p, q, r = rows[-1 - i]
+    return sum(u * v + w for u, v, w in rows) + p - q * r + 0.1 * sum(rows[i]) + len(rows[j]) + max(a)
+
+
+def entries_of_dicts(x):
+    rows = [{"a": a, "b": b, "c": c} for a, b, c in numbers(x)]
+    i, j = position(x[0], rows), position(x[1], rows)
+    rows[i]["a"], rows[j]["b"] = rows[j]["b"], rows[i]["a"]
+    if x[2] > 0:
+        rows[j]["c"] += 1.5
+    return sum(row["a"] * row["b"] + row["c"] * k for k, row in enumerate(rows))
+
+
+def attributes(x):
+    return _attributes(x, Point)
+
+
+def slots(x):
+    return _attributes(x, Slotted)
+
+
+def _attributes(x, kind):
+    rows = [kind(*row) for row in numbers(x)]
+    best = max(rows, key=lambda row: row.a)
+    best.b -= x[0]
+    other = rows[position(x[1], rows)] if x[2] > 0 else best
+    other.a = other.a * 0.5 + other.b
+    total = 1.0 if other is best else 0.25
+    return total + sum(row.a * row.b + row.c * k for k, row in enumerate(rows))
+
+
+def methods_and_properties(x):
+    rows = [Point(*row) for row in numbers(x)]
+    total = rows[position(x[0], rows)].moved(x[1]) * rows[position(x[2], rows)].both
+    return total + sum(row.a for row in rows)
+
+
+def moved_rows(x):
+    rows = [list(row) for row in numbers(x)]
+    i, j = position(x[0], rows), position(x[1], rows)
+    rows[i], rows[j] = rows[j], rows[i]
+    taken = rows.pop(position(x[2], rows))
+    taken[0] -= x[3]
+    rows.append(taken)
+    rows.sort(key=lambda row: row[1])
+    rows[0][2] = x[4]
+    return sum(u * v + w * k for k, (u, v, w) in enumerate(rows))
+
+
+def rows_of_rows(x):
+    rows = [[[v, 1.0], [v * k, 2.0]] for k in range(2) for v in x]
+    inner = rows[position(x[0], rows)][position(x[1], rows) % 2]
+    inner[0] += x[2]
+    return sum(a * b * (k + 1) for k, row in enumerate(rows) for a, b in row)
+
+
+def nothing_or_a_row(x):
+    rows = [list(row) for row in numbers(x)]
+    found = None
+    for row in rows:
+        if row[0] > 1.0:
+            found = row
+            break
+    if found is not None:
+        found[1] = 3.0
+    return sum(u * v for u, v, _ in rows)
+
+
+def live_iteration(x):
+    rows = [list(row) for row in numbers(x)]
+    total = 0.0
+    for entry in rows[position(x[0], rows)]:
+        total = total * 0.5 + entry
+        rows[position(x[1], rows)][2] = total
+    return total + rows[2][2]
+
+
+def pooled(x):
+    blocks = []
+    for v in x:
+        blocks.append([v, 1])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            second = blocks.pop()
+            first = blocks.pop()
+            count = first[1] + second[1]
+            blocks.append([(first[0] * first[1] + second[0] * second[1]) / count, count])
+    return sum(mean * mean * count for mean, count in blocks)
+
+
+def lots_first_in_first_out(x):
+    lots, cost = deque(), 0.0
+    for k, v in enumerate([*x, *x[::-1]]):
+        if v > 0:
+            lots.append([v, 1.0 + 0.1 * k])
+            continue
+        need = -v
+        while need > 0 and lots:
+            lot = lots[0]
+            sold = min(need, lot[0])
+            cost += sold * lot[1]
+            lot[0] -= sold
+            need -= sold
+            if lot[0] <= 0:
+                lots.popleft()
+    return cost + sum(size * price for size, price in lots)
+
+
+def particles_that_split(x):
+    things, steps = [Point(x[0], 1.0, 0.0), Point(x[1], 1.0, 1.0)], 0
+    while steps < 6 and things[-1].a > -1.0:
+        last = things[-1]
+        last.a = last.a * 0.7 + x[2]
+        if last.a > 0.3:
+            things.append(Point(last.a * 0.5, last.b + x[3], 2.0))
+        elif len(things) > 1:
+            things.pop(0)
+        steps += 1
+    return sum(one.a * one.b + one.c for one in things)
+
+
+def dicts_in_a_loop(x):
+    tasks, done = [{"left": abs(v), "cost": 1.0} for v in x[:2]], 0.0
+    while tasks and done < 4.0:
+        task = tasks.pop()
+        task["left"] -= 0.5
+        task["cost"] *= 1.1
+        done += task["cost"]
+        if task["left"] > 0.2:
+            tasks.append({"left": task["left"], "cost": task["cost"]})
+    return done + sum(task["left"] * task["cost"] for task in tasks)
+
+
+PROGRAMS = [
+    entries_of_lists, entries_of_dicts, attributes, slots, methods_and_properties, moved_rows, rows_of_rows, nothing_or_a_row, live_iteration,
+    pooled, lots_first_in_first_out, particles_that_split, dicts_in_a_loop,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_one_recording_serves_all_points(program):
+    assert recordings(program) == 1
+
+
+def another_name_is_read(x):
+    rows = [[x[0], 1.0], [x[1], 1.0]]
+    first, total = rows[0], 0.0
+    while len(rows) < 5 and total < 2.0:
+        rows[0][0] += 0.25
+        rows.append([x[2], rows[-1][0]])
+        total += abs(rows[-1][1]) + 0.1
+    return first[0] + total
+
+
+def another_name_is_written(x):
+    rows = [[x[0], 1.0], [x[1], 1.0]]
+    first, total = rows[0], 0.0
+    while len(rows) < 5 and total < 2.0:
+        first[0] += 0.25
+        rows.append([x[2], rows[0][0]])
+        total += abs(rows[-1][1]) + 0.1
+    return rows[0][0] + total
+
+
+def one_row_twice(x):
+    rows, total = [[x[0], 1.0]], 0.0
+    while len(rows) < 5 and total < 2.0:
+        rows.append(rows[0])
+        rows.append([x[1], 1.0])
+        rows[-2][0] += 0.5
+        total += abs(rows[0][0]) + 0.1
+    return total + sum(row[0] for row in rows)
+
+
+def one_row_in_two_lists(x):
+    rows, others, total = [[x[0], 1.0]], [], 0.0
+    while len(rows) < 5 and total < 2.0:
+        made = [x[1], total]
+        rows.append(made)
+        others.append(made)
+        others[-1][0] += 0.5
+        total += abs(rows[-1][0]) + 0.1
+    rows[-1][1] = 7.0
+    return total + sum(row[0] + row[1] for row in (*rows, *others))
+
+
+def a_row_in_a_variable(x):
+    rows, kept, total = [[x[0], 1.0]], [0.0, 0.0], 0.0
+    while len(rows) < 5 and total < 2.0:
+        rows.append([x[1], total])
+        if total > 0.5:
+            kept = rows[-1]
+        rows[-1][0] += 0.5
+        total += abs(rows[-1][0]) + 0.1
+    return total + kept[0] + kept[1]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [another_name_is_read, another_name_is_written, one_row_twice, one_row_in_two_lists, a_row_in_a_variable],
+    ids=lambda program: program.__name__,
+)
+def test_other_names_of_a_row_see_its_changes(program):
+    assert recordings(program) <= 24
+
+
+class Keeper:
+    def __init__(self):
+        self.rows = [[0.5, 1.0] for _ in range(12)]
+
+    def __call__(self, x):
+        self.rows[position(x[0], self.rows)][0] += x[1]
+        while len(self.rows) < 16 and self.rows[-1][0] < 0.7 + abs(x[2]):
+            self.rows.append([self.rows[-1][0] + 0.3, x[3]])
+        return sum(a * b for a, b in self.rows)
+
+
+def test_the_callers_rows_are_written_to():
+    x = np.array([0.4, -0.3, 0.8, 1.2])
+    one, other = Keeper(), Keeper()
+    assert np.isclose(td.GuardedTape(one)(x), other(x))
+    assert len(one.rows) == len(other.rows)
+
+
+@pytest.mark.parametrize("count", [100, 400])
+def test_rows_of_long_lists_are_chosen_by_gathers(count):
+    def program(x):
+        rows = [[v, 1.0] for v in x]
+        rows[position(x[0], rows)][0] += x[1]
+        rows[position(x[2], rows)][1] *= 2.0
+        return sum(a * b for a, b in rows)
+
+    x = np.random.default_rng(count).normal(size=count)
+    tape = td.GuardedTape(program)
+    for point in (x, -x, x[::-1].copy()):
+        assert np.isclose(tape(point), program(point.copy()))
+        np.testing.assert_allclose(td.gradient(tape, point), td.gradient(td.record(program, point), point))
+    assert tape.stats.recordings == 1
