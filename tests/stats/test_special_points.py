@@ -60,7 +60,7 @@ def test_densities_at_infinity_have_derivatives_zero(name):
         assert not np.any(td.gradient(density, end, *shapes, 0.3, 1.2, argnums=tuple(range(3 + len(shapes)))))
 
 
-@pytest.mark.parametrize("name, shapes", [("gamma", (2.5,)), ("chi2", (3.0,)), ("invgamma", (2.5,)), ("beta", (2.0, 3.0)), ("t", (4.0,))])
+@pytest.mark.parametrize(("name", "shapes"), [("gamma", (2.5,)), ("chi2", (3.0,)), ("invgamma", (2.5,)), ("beta", (2.0, 3.0)), ("t", (4.0,))])
 def test_quantiles_at_the_ends_of_the_support_do_not_depend_on_the_shapes(name, shapes):
     """The derivative by a shape is no 0 / 0 at probabilities of 0 and 1."""
     for method in ("ppf", "isf"):

@@ -175,8 +175,9 @@ def test_an_arrow_takes_two_colours():
     assert column_colors(scipy.sparse.csr_array(arrow)) is None or column_colors(scipy.sparse.csr_array(arrow)).max() + 1 == 50
 
 
-@pytest.mark.parametrize("f, shapes", [
-    (lambda a: np.cumsum(a, axis=-1), [(0,)]), (lambda a: np.cumprod(a, axis=1), [(3, 0)]), (np.sort, [(0, 2)]), (np.diff, [(1,)]), (np.matmul, [(2, 3, 0), (0, 4)]), (np.matmul, [(2, 0, 3), (3, 4)]),
+@pytest.mark.parametrize(("f", "shapes"), [
+    (lambda a: np.cumsum(a, axis=-1), [(0,)]), (lambda a: np.cumprod(a, axis=1), [(3, 0)]), (np.sort, [(0, 2)]), (np.diff, [(1,)]),
+    (np.matmul, [(2, 3, 0), (0, 4)]), (np.matmul, [(2, 0, 3), (3, 4)]),
     (lambda a: np.linalg.svd(a, full_matrices=False)[1], [(0, 4)]), (lambda a: np.linalg.svd(a, full_matrices=False)[0], [(2, 3, 0)]),
     (np.linalg.svdvals, [(0, 3, 2)]), (np.linalg.inv, [(0, 0)]), (lambda a: np.fft.rfft(a).real, [(0, 4)]),
 ])  # fmt: skip
