@@ -104,6 +104,8 @@ def _output(recorder: Recorder, result: Operand) -> int:
     array = asarray(float(result) if type(result) is int and abs(result) >= 2**63 else result)
     if array.dtype == object and any(is_tracked(entry) for entry in array.flat):
         return _output(recorder, stack_objects(array))
+    if array.dtype == object:  # of numbers that comparisons have chosen: np.maximum([x[0], x[1]], 0.5)
+        array = asarray(array.tolist())
     if array.dtype.kind not in "fiub":
         raise ArgumentMismatch(
             f"{recorder.name} returned something that is not a real number or array", got=type(result).__name__,

@@ -51,7 +51,7 @@ def _student_ppf(q: Operand, df: Operand) -> Operand:
     return SELECT(EQUAL(q, 0.0), -np.inf, STDTRIT(df, SELECT(EQUAL(q, 0.0), 0.5, q)))
 
 
-t = Continuous("t", ("df",), _student, valid=are_positive, functions={
+t = Continuous("t", ("df",), _student, FINITE, valid=are_positive, functions={
     "cdf": lambda z, df: STDTR(df, z), "sf": lambda z, df: STDTR(df, -z), "ppf": _student_ppf, "isf": lambda q, df: -_student_ppf(q, df),
 })  # fmt: skip
 
@@ -70,7 +70,7 @@ def _halfcauchy_ppf(q: Operand, p: Operand) -> Operand:
     return SELECT(is_small, tangent, 1.0 / tangent)
 
 
-cauchy = Continuous("cauchy", (), lambda z: -LOG_PI - np.log1p(z * z), functions={
+cauchy = Continuous("cauchy", (), lambda z: -LOG_PI - np.log1p(z * z), FINITE, functions={
     "cdf": lambda z: np.arctan2(1.0, -z) / np.pi, "sf": lambda z: np.arctan2(1.0, z) / np.pi, "ppf": _cauchy_ppf,
     "isf": lambda q: -_cauchy_ppf(q),
 })  # fmt: skip

@@ -254,7 +254,8 @@ class Continuous(Distribution):
     @of_form("entries")
     def pdf(self, x: Operand, *args: Operand, **named: Operand) -> Operand:
         """The density at x."""
-        return np.exp(self._log_density(x, args, named))
+        log_density = self._log_density(x, args, named)
+        return SELECT(EQUAL(log_density, -np.inf), 0.0, np.exp(log_density))  # not 0 times an infinite slope
 
 
 class Discrete(Distribution):

@@ -112,7 +112,7 @@ class _IndexSets:
             return self._identity(number)
         if op is CONSTANT or op is GUARD or all(self.sets[i] is None for i in inputs):
             return None
-        if type_.dtype.kind in "bi":
+        if type_.dtype.kind in "bi" or not type_.size:
             return None  # the derivative of a mask or an index is zero
         if isinstance(op, Elementwise) or op is CONVERT:
             return self._elementwise(instruction)

@@ -215,7 +215,7 @@ def test_products_along_long_axes_take_few_instructions():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("values", [
     [1.0, np.inf], [1e308, 1e308], [1e308, np.nan, 1e308], [1e308], [0.0, 5e-324], [1.0, 2.0, np.inf, np.inf], [3.0, 1.0, np.nan, 2.0, 7.0],
-    [np.nan, np.nan], [-np.inf, np.inf], [1.0, np.nan, 3.0, 2.0],
+    [np.nan, np.nan], [-np.inf, np.inf], [1.0, np.nan, 3.0, 2.0], [1.0, 2.0, 3.0], [1.0, np.nan],
 ])  # fmt: skip
 def test_medians_of_huge_infinite_and_missing_numbers(values):
     x = np.array(values)

@@ -50,6 +50,25 @@ def test_probabilities_at_infinity_have_derivatives_zero(name, compiles):
             np.testing.assert_array_equal(td.hessian(target, p), np.zeros((2, 2)))
 
 
+@pytest.mark.parametrize("name", ["norm", "t", "cauchy", "laplace", "logistic", "skewnorm"])
+def test_densities_at_infinity_have_derivatives_zero(name):
+    """Also those that are exp of a log density whose slope is infinite there."""
+    shapes = {"t": (3.0,), "skewnorm": (2.0,)}.get(name, ())
+    for end in (-np.inf, np.inf):
+        density = td.compile(lambda *p: getattr(scipy.stats, name).pdf(*p), end, *shapes, 0.3, 1.2)
+        assert density(end, *shapes, 0.3, 1.2) == 0.0
+        assert not np.any(td.gradient(density, end, *shapes, 0.3, 1.2, argnums=tuple(range(3 + len(shapes)))))
+
+
+@pytest.mark.parametrize(("name", "shapes"), [("gamma", (2.5,)), ("chi2", (3.0,)), ("invgamma", (2.5,)), ("beta", (2.0, 3.0)), ("t", (4.0,))])
+def test_quantiles_at_the_ends_of_the_support_do_not_depend_on_the_shapes(name, shapes):
+    """The derivative by a shape is no 0 / 0 at probabilities of 0 and 1."""
+    for method in ("ppf", "isf"):
+        for p in (0.0, 1.0):
+            quantile = td.compile(lambda *a, method=method: getattr(getattr(scipy.stats, name), method)(*a), p, *shapes)
+            assert not np.any(td.gradient(quantile, p, *shapes, argnums=tuple(range(1, len(shapes) + 1))))
+
+
 @pytest.mark.parametrize("compiles", [False, True])
 def test_the_middle_of_a_distribution_is_no_kink_of_its_distribution_function(compiles):
     """Where both formulas in |x - loc| meet: the density itself."""

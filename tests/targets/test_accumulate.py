@@ -126,3 +126,13 @@ def test_in_a_recording_and_for_other_verbs():
     with pytest.raises(td.ArgumentMismatch, match="no such option") as caught:
         td.hessian(lambda x: np.sum(x**2), X, accumulate=True)
     assert "accumulate= in place of accumulate" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_a_list_of_numbers_receives_gradients_of_numbers(kind):
+    """0-d arrays keep a list a container, but the gradients themselves are numbers, of which a list would be an array."""
+    p = {"a": [np.array(0.3), np.array(-0.8)]}
+    f = target_of(kind, lambda p: np.sin(p["a"][0]) * p["a"][1] ** 2, p)
+    out = {"a": [np.array(1.0), np.array(1.0)]}
+    td.gradient(f, p, out=out, accumulate=True)
+    np.testing.assert_allclose(out["a"], 1.0 + np.array(td.gradient(f, p)["a"]), rtol=1e-15)

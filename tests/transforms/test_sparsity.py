@@ -173,3 +173,26 @@ def test_an_arrow_takes_two_colours():
     arrow[0] = arrow[:, 0] = True
     assert symmetric_colors(scipy.sparse.csr_array(arrow)).max() + 1 == 2
     assert column_colors(scipy.sparse.csr_array(arrow)) is None or column_colors(scipy.sparse.csr_array(arrow)).max() + 1 == 50
+
+
+@pytest.mark.parametrize(("f", "shapes"), [
+    (lambda a: np.cumsum(a, axis=-1), [(0,)]), (lambda a: np.cumprod(a, axis=1), [(3, 0)]), (np.sort, [(0, 2)]), (np.diff, [(1,)]),
+    (np.matmul, [(2, 3, 0), (0, 4)]), (np.matmul, [(2, 0, 3), (3, 4)]),
+    (lambda a: np.linalg.svd(a, full_matrices=False)[1], [(0, 4)]), (lambda a: np.linalg.svd(a, full_matrices=False)[0], [(2, 3, 0)]),
+    (np.linalg.svdvals, [(0, 3, 2)]), (np.linalg.inv, [(0, 0)]), (lambda a: np.fft.rfft(a).real, [(0, 4)]),
+])  # fmt: skip
+def test_arrays_without_entries_have_derivatives_of_every_kind(f, shapes):
+    """Beside an argument with entries, so that something is left to differentiate."""
+    arrays = [np.zeros(shape) for shape in shapes]
+    g = lambda x, *arrays: np.sum(x**3) + x[0] * np.sum(f(*arrays) ** 2)
+    compiled, x = td.compile(g, np.ones(2), *arrays), np.array([1.0, 2.0])
+    every = tuple(range(len(arrays) + 1))
+    for target in (compiled, compiled.tape):
+        gradients = td.gradient(target, x, *arrays, argnums=every)
+        assert [a.shape for a in gradients[1:]] == shapes
+        np.testing.assert_allclose(gradients[0], 3 * x**2, rtol=1e-14)  # three roundings
+    blocks = td.hessian(compiled, x, *arrays, argnums=every)
+    np.testing.assert_allclose(blocks[0][0], np.diag(6 * x), rtol=1e-14)
+    np.testing.assert_allclose(td.sparse_hessian(compiled, x, *arrays).toarray(), np.diag(6 * x), rtol=1e-14)
+    assert td.jacobian(f, *arrays).size == 0
+    assert jacobian_pattern(td.record(f, *arrays), range(len(arrays)), (0,)).nnz == 0

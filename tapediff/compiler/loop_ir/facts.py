@@ -80,6 +80,8 @@ class Facts:
         return literal(read) if isinstance(read, Literal) else self.integers.get(read.storage) if read.index_read < 0 else None
 
     def _of_step(self, step: Step) -> list[Known]:
+        if 0 in step.domain:
+            return [None] * len(step.domain)
         known = [evaluated(step.expression, self._reads(step, level)) for level in range(len(step.domain))]
         write, item = step.write, self.storages[step.write.storage]
         unit = known[0]

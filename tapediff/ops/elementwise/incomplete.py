@@ -100,8 +100,13 @@ GAMMAINCC = Elementwise(
 )
 
 
+def _but_at(ends: tuple[float, float], z: Operand, slope: Operand) -> Operand:
+    """The derivative of a quantile z in a shape: 0 at the ends of the support, where it would be 0 / 0."""
+    return SELECT(EQUAL(z, ends[0]), 0.0, SELECT(EQUAL(z, ends[1]), 0.0, slope))
+
+
 def _gamma_inverse_shape(z_bar: Operand, z: Operand, a: Operand, p: Operand) -> Operand:
-    return -z_bar * gamma_shape_derivative(a, z) / gamma_density(a, z)
+    return _but_at((0.0, np.inf), z, -z_bar * gamma_shape_derivative(a, z) / gamma_density(a, z))
 
 
 GAMMAINCINV = Elementwise(
@@ -164,10 +169,10 @@ def _beta_inverse(name: str, sign: float) -> Elementwise:
     """betaincinv, or with sign -1 the inverse of the complement."""
 
     def first(z_bar: Operand, z: Operand, a: Operand, b: Operand, p: Operand) -> Operand:
-        return -z_bar * beta_shape_derivative(a, b, z, 1.0 - z) / beta_density(a, b, z)
+        return _but_at((0.0, 1.0), z, -z_bar * beta_shape_derivative(a, b, z, 1.0 - z) / beta_density(a, b, z))
 
     def second(z_bar: Operand, z: Operand, a: Operand, b: Operand, p: Operand) -> Operand:
-        return z_bar * beta_shape_derivative(b, a, 1.0 - z, z) / beta_density(a, b, z)
+        return _but_at((0.0, 1.0), z, z_bar * beta_shape_derivative(b, a, 1.0 - z, z) / beta_density(a, b, z))
 
     def third(z_bar: Operand, z: Operand, a: Operand, b: Operand, p: Operand) -> Operand:
         return sign * z_bar / beta_density(a, b, z)
@@ -253,7 +258,10 @@ STDTR = Elementwise(
 )
 STDTRIT = Elementwise(
     "stdtrit", evaluated_by("stdtrit"), "stdtrit(x, y)",
-    vjp=(lambda z_bar, z, x, y: -z_bar * t_shape_derivative(x, z) / t_density(x, z), lambda z_bar, z, x, y: z_bar / t_density(x, z)),
+    vjp=(
+        lambda z_bar, z, x, y: _but_at((-np.inf, np.inf), z, -z_bar * t_shape_derivative(x, z) / t_density(x, z)),
+        lambda z_bar, z, x, y: z_bar / t_density(x, z),
+    ),
     samples=(POSITIVE, PROBABILITY),
 )
 

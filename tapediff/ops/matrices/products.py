@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -42,7 +43,8 @@ def _right_rule(z_bar: Operand, z: Operand, x: Operand, y: Operand) -> Operand:
     if y_ndim == 1:
         return unbroadcast(MATMUL(np.swapaxes(x, -1, -2), z_bar[..., None])[..., 0], y.shape)
     if y_ndim == 2:  # the sum over the stack, as one product of all rows
-        return MATMUL(np.transpose(np.reshape(x, (-1, x.shape[-1]))), np.reshape(z_bar, (-1, z_bar.shape[-1])))
+        rows = math.prod(x.shape[:-1])
+        return MATMUL(np.transpose(np.reshape(x, (rows, x.shape[-1]))), np.reshape(z_bar, (rows, z_bar.shape[-1])))
     return unbroadcast(MATMUL(np.swapaxes(x, -1, -2), z_bar), y.shape)
 
 

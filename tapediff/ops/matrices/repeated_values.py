@@ -14,7 +14,7 @@ from .stacks import STACKED, for_each
 def rounding_of(values: Operand, like: Operand) -> Operand:
     """The largest difference of eigenvalues, or singular values, that counts as rounding."""
     if np.size(values) == 0:
-        return np.zeros(like.shape)
+        return np.zeros((*like.shape[:-2], 1, 1))
     return for_each(4.0 * max(like.shape[-2:]) * np.finfo(like.dtype).eps * np.max(np.absolute(values), axis=-1), like)
 
 

@@ -39,11 +39,12 @@ class RowArgument(NamedTuple):
     per_row: bool
     given: Tree
 
-    def at(self, row: int) -> Tree:
-        """The argument of the call at one row."""
+    def at(self, row: int, *, in_container: bool = False) -> Tree:
+        """The argument of the call at one row. In a container, numbers are arrays: a list of nothing but numbers would be an array."""
         if not self.per_row:
             return self.given
-        return Constant(self.array[row]) if type(self.given) is Constant else self.array[row]
+        own = self.array[row, ...] if in_container else self.array[row]
+        return Constant(own) if type(self.given) is Constant else own
 
     @property
     def with_a_row(self) -> RowArgument:
@@ -70,7 +71,7 @@ class RowArguments(list[RowArgument]):
 
     def at(self, row: int) -> list[Tree]:
         """The arguments of the call at one row."""
-        leaves = [a.at(row) for a in self]
+        leaves = [a.at(row, in_container=self.trees is not None) for a in self]
         return leaves if self.trees is None else nested(self.trees, leaves)
 
     def example(self) -> list[Tree]:

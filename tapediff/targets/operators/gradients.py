@@ -12,10 +12,10 @@ from ...errors import ArgumentMismatch, TrackedValueEscaped, hide_frames
 from ...ir.containers import Container, flatten_argument
 from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.outputs import Out, check_out
-from ...ir.pytree import ARRAY
+from ...ir.pytree import ARRAY, holds_tracked, unflatten
 from ...recording.recorder import current_recorder
 from ..evaluate.call_code import GuardValue, raise_pending
-from ..evaluate.chosen import choose, leaves_like, require_own_arrays
+from ..evaluate.chosen import choose, require_own_arrays
 from ..evaluate.direct_calls import GRADIENT, VALUE_AND_GRADIENT, DirectCalls, gradient_directly, joined
 from ..evaluate.evaluation import evaluate
 from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given
@@ -174,22 +174,17 @@ def _accumulated(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: 
         return verb(target, *args, argnums=argnums, out=out, **options)
     if out is None:
         raise ArgumentMismatch("accumulate=True adds to the arrays given as out=", got="no out=", fix="out=np.zeros(x.shape)")
-    found = verb(target, *args, argnums=argnums, **options)
-    has_aux = bool(options.get("has_aux"))
-    made = found[1] if keep else found[0] if has_aux else found
-    leaves, arrays, several = [made], [out], type(made) is not np.ndarray
-    if several:
-        leaves, tree = flatten_argument(made)
-        # A list may receive the gradients by several arguments, which are a tuple.
-        into = tuple(out) if type(out) is list and type(made) is tuple else out
-        arrays = leaves_like(tree, into, "out")
-        if tree != ARRAY:
-            require_own_arrays(tree, into)
-    if any(map(is_tracked, leaves)) or any(map(is_tracked, arrays)):
+    arrays, tree = flatten_argument(out)
+    if any(map(is_tracked, arrays)) or holds_tracked(args):
         raise TrackedValueEscaped("accumulate=True adds to plain arrays, which cannot hold tracked values",
                                   fix="inside a recording: total = total + td.gradient(f, x)")  # fmt: skip
-    check_out(arrays, [ValueType(np.shape(leaf), np.result_type(leaf)) for leaf in leaves])
-    _add(arrays, leaves)
+    made = [np.empty_like(array) if isinstance(array, np.ndarray) else array for array in arrays]
+    found = verb(target, *args, argnums=argnums, out=unflatten(tree, made), **options)
+    if tree != ARRAY:
+        require_own_arrays(tree, out)
+    check_out(arrays, [ValueType(array.shape, array.dtype) for array in made])
+    _add(arrays, made)
+    has_aux = bool(options.get("has_aux"))
     return (found[0], out) if keep else (out, found[1]) if has_aux else out
 
 

@@ -134,3 +134,15 @@ def test_a_list_with_a_tracked_number_is_an_array_or_refused_with_the_line(modul
         expected = (moved[1] - moved[0]) / (2 * step)
         np.testing.assert_allclose(value, f(POINT), rtol=1e-12, atol=1e-12)  # of the same operations
         np.testing.assert_allclose(gradient, [0.0, expected, 0.0], rtol=1e-5, atol=1e-7)  # the error of the difference
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: np.maximum([x[0], x[1]], 0.5), lambda x: np.clip([x[0], x[1]], -0.1, 0.2) * 2.0, lambda x: np.minimum([[x[0]], [x[1]]], 1),
+])  # fmt: skip
+def test_numbers_chosen_from_a_list_by_comparisons_are_results(f):
+    """NumPy makes an array of objects, in which none may be tracked where all are bounds."""
+    guarded = td.GuardedTape(f)
+    for x in np.array([[0.3, -1.4], [2.0, 3.0], [0.1, 0.8], [0.15, -0.05]]):
+        np.testing.assert_array_equal(guarded(x), f(x), strict=True)
+        slopes = [(f(x + h) - f(x - h)).ravel() / 2e-6 for h in 1e-6 * np.eye(2)]
+        np.testing.assert_allclose(td.jacobian(guarded, x).reshape(2, 2).T, slopes, atol=1e-9)  # the functions are linear here

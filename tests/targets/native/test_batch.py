@@ -438,3 +438,14 @@ def test_a_tape_of_float32_takes_rows_of_float32():
     _, written = compiled.batch(X, out=(np.empty(5, np.float32), X))
     assert written is X
     assert np.array_equal(X, expected)
+
+
+@pytest.mark.parametrize("make", [td.compile, lambda f, p: td.GuardedTape(f)])
+def test_a_row_of_a_list_of_numbers_is_a_list(make):
+    """A list of nothing but numbers would be an array."""
+    A = np.array([[0.3, 0.5, -0.2], [1.0, -0.7, 0.4]])
+    of_list = make(lambda p: np.sin(p[0]) * p[1] ** 2, [np.array(1.0), np.array(1.0)])
+    values, gradients = of_list.batch([*A])
+    np.testing.assert_allclose(values, np.sin(A[0]) * A[1] ** 2, rtol=1e-14)  # a few roundings
+    assert isinstance(gradients, list)
+    np.testing.assert_allclose(gradients, [np.cos(A[0]) * A[1] ** 2, 2 * np.sin(A[0]) * A[1]], rtol=1e-14)
