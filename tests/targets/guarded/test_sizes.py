@@ -39,6 +39,17 @@ def test_one_tape_serves_all_lengths(name: str) -> None:
     assert tape.stats.recordings == 2, tape.explain()
 
 
+@pytest.mark.parametrize("name", ["filled_after_a_start", "filled_from_one", "filled_from_behind", "table", "every_pair"])
+def test_positions_that_differ_from_a_size_by_constants_are_inside(name: str) -> None:
+    """For k < n, k + 1 is a position of an array of n + 1 entries, also in loops within loops: none ends at an error."""
+    f, data = PROGRAMS[name]
+    tape, rng = guarded(f), np.random.default_rng(0)
+    for n in (12, 9):
+        agree(tape, f, T, *data(rng, n))
+    report = tape.explain()
+    assert "one loop instruction" in report and "ended by data" not in report
+
+
 @pytest.mark.parametrize("name", ["logistic", "garch", "gaussian_process", "scanned", "filled", "appended", "by_group"])
 def test_kernels_serve_all_lengths(name: str) -> None:
     f, data = PROGRAMS[name]
