@@ -301,6 +301,26 @@ def filled_from_behind(t, r):
     return np.sum(h**2) * t[2]
 
 
+def filled_by_columns(t, r):
+    out = np.zeros((len(r), 2))
+    out[0, 0], a = t[1], t[2]
+    for k in range(1, len(r)):
+        a = 0.5 * a + r[k]
+        out[k, 0] = t[0] * out[k - 1, 0] + a
+        if r[k] > 0:
+            out[k, 1] = np.sin(out[k, 0])
+    return np.sum(out**2)
+
+
+def filled_columns(t, r):
+    out, a = np.zeros((2, len(r))), t[2]
+    for k in range(len(r)):
+        a = t[0] * a + r[k]
+        out[0, k] = a
+        out[1, k] = a * a * t[1]
+    return np.sum(out**2)
+
+
 def table(t, x, y):
     d = np.zeros((len(x) + 1, len(y) + 1))
     for i in range(len(x)):
@@ -495,7 +515,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Data]] = {
         (series, (
             densities, mixture, garch, garch_by_position, scanned, scanned_of_pairs, hidden_states, kalman, autoregression, differences,
             windows, pairs, until, backwards, every_other, side_by_side, previous, filled, filled_from_before, filled_twice, filled_by_rows, filled_ahead,
-            filled_after_a_start, filled_from_one, filled_from_behind, every_pair, smoothed, down_a_range,
+            filled_after_a_start, filled_from_one, filled_from_behind, filled_by_columns, filled_columns, every_pair, smoothed, down_a_range,
             backwards_in_vectors, written_windows, left_early, after_the_loop, appended, appended_where,
             standardised, in_order, neighbours, accumulated, polynomial, in_bins, kernel, of_other_dtypes, inverses,
             determinants, triangles, chained, shrunk,
