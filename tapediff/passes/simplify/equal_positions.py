@@ -79,9 +79,9 @@ def _selection(made: Rewriter, selection: Instruction, test: int, yes: int, no: 
     sides = [made.instructions[k] for k in (yes, no)]
     if not made.instructions[test].type.shape:
         for array, _, at in (one.inputs for one in sides if one.type == selection.type and _is_of_few(made, one)):
-            values = [_entries(made, k, array, at) for k in (yes, no)]
-            if None not in values:
-                return made.make(PUT, (array, made.make(SELECT, (test, *values)), at), (True,))
+            first, second = (_entries(made, k, array, at) for k in (yes, no))
+            if first is not None and second is not None:
+                return made.make(PUT, (array, made.make(SELECT, (test, first, second)), at), (True,))
     inner = [k if one.op is not SELECT or one.inputs[0] != test else one.inputs[side] for side, k, one in zip((1, 2), (yes, no), sides)]
     if inner == [yes, no] or any(made.instructions[k].type != one.type for k, one in zip(inner, sides)):
         return None
