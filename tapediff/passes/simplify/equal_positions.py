@@ -12,11 +12,9 @@ So the cotangents of `K[places] += b` are those of K: nothing is written at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from ...ir.instruction import CONSTANT, Instruction, Primitive, ValueType
+from ...ir.instruction import CONSTANT, Instruction, ValueType
 from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import GATHER, PUT, SCATTER_ADD
@@ -26,11 +24,13 @@ from ...ops.elementwise.comparison import SELECT
 
 def equal_positions(tape: Tape) -> Tape:
     """The tape with such reads and writes simplified; the tape itself without writes. Cost: linear in the number of instructions."""
-    return rewritten(tape, _changed, *_RULES) if PUT in tape.ops else tape
+    return rewritten(tape, _changed, ADD, GATHER, PUT, SELECT) if PUT in tape.ops else tape
 
 
 def _changed(made: Rewriter, instruction: Instruction, _: int) -> int | None:
-    return _RULES[instruction.op](made, instruction, *[made.number[i] for i in instruction.inputs])
+    op, operands = instruction.op, [made.number[i] for i in instruction.inputs]
+    simplified = _sum if op is ADD else _read if op is GATHER else _write if op is PUT else _selection
+    return simplified(made, instruction, *operands)
 
 
 def _sum(made: Rewriter, total: Instruction, a: int, b: int) -> int | None:
@@ -102,6 +102,3 @@ def _entries(made: Rewriter, version: int, array: int, at: int) -> int | None:
     if version == array:
         return made.make(GATHER, (array, at))
     return written.inputs[1] if _is_of_few(made, written) and written.inputs[::2] == (array, at) else None
-
-
-_RULES: dict[Primitive, Callable[..., int | None]] = {ADD: _sum, GATHER: _read, PUT: _write, SELECT: _selection}
