@@ -18,10 +18,10 @@ from .parts.regular_positions import regular_positions
 from .parts.rows_apart import rows_apart
 from .rolling.growing_arrays import growing_arrays
 from .rolling.reads_by_position import reads_by_position
-from .simplify.added_to_writes import added_to_writes
 from .simplify.common_subexpressions import common_subexpressions
 from .simplify.dead_code import dead_code
 from .simplify.discarded_zeros import discarded_zeros
+from .simplify.equal_positions import equal_positions
 from .simplify.fold_constants import fold_constants
 from .simplify.forward_writes import forward_writes
 from .simplify.read_rows_last import read_rows_last
@@ -77,7 +77,7 @@ PIPELINE = (
     Stage(fold_constants, "constants meet only once broadcasts are out of the way"),
     Stage(sink_broadcasts, "folding leaves fewer operands, all of which may be broadcast now"),
     Stage(common_subexpressions, "values that the rules compute again"),
-    Stage(added_to_writes, "cotangents of reads and writes at equal positions, which are one value by now"),
+    Stage(equal_positions, "cotangents of reads and writes at equal positions, which are one value by now"),
     Stage(dead_code, "values that folding and sinking replaced; before loops compare their operands", preserves=(common_subexpressions,)),
     Stage(join_parts, "cotangents of arrays that are written to and read in parts, once constants are folded"),
     Stage(dead_code, "the arrays whose parts were joined"),

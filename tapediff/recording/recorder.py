@@ -106,7 +106,7 @@ class Recorder(TapeBuilder):
     Attributes:
         longest: the first operation after so many instructions stops the recording, by an exception that nobody should catch.
         is_stopped: the recording was stopped; its tape is invalid, even if the function went on.
-        captured: the values of outer recordings that became inputs of this one.
+        origins: by input, the value of an outer recording that it is; in the order of these inputs.
         asked: called before each guard; may refuse it.
         failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
         entry_frame: id of the frame in which the recording began; code further out is not part of the recorded function.
@@ -145,7 +145,7 @@ class Recorder(TapeBuilder):
         self.longest = sys.maxsize
         self.concrete = concrete
         self.prescribed, self.along = prescribed, along
-        self.captured: list[TrackedArray] = []
+        self.origins: dict[int, TrackedArray] = {}
         self.failure: Failure | None = None
         self.refusal: Refusal | None = None
         self.asked: Callable[[], None] | None = None
@@ -460,6 +460,11 @@ class Recorder(TapeBuilder):
         number = self.new_input(array, active)
         return TrackedArray(self, number, array[()] if array.shape == () else array, self.instructions[number].type)
 
+    @property
+    def captured(self) -> list[TrackedArray]:
+        """The values of outer recordings that became inputs of this one."""
+        return list(self.origins.values())
+
     def capture(self, value: TrackedArray) -> TrackedArray:
         """An outer recording's value as an input of this one, so that derivatives flow to it."""
         plain = _plain_if_ended(value)
@@ -476,7 +481,7 @@ class Recorder(TapeBuilder):
         inner = self._captures.get(key)
         if inner is None:
             inner = self._captures[key] = self.input(value._value, active=value.dtype.kind == "f")
-            self.captured.append(TrackedArray(value._recorder, value._id, value._value, value.type))
+            self.origins[inner._id] = TrackedArray(value._recorder, value._id, value._value, value.type)
         return inner
 
     def observe(self, value: TrackedArray, kind: str) -> Outcome:

@@ -136,7 +136,7 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
 
 def _is_to_size(numbers: Counting) -> bool:
     """True for a range up to a size, or from one down, outside other loops."""
-    if not is_of_sizes() or state.is_in_loop:
+    if not is_of_sizes():
         return False
     known, size = (numbers.start, numbers.stop) if numbers.step > 0 else (numbers.stop, numbers.start)
     return abs(numbers.step) == 1 and type(known) is int and math.isfinite(ends(bounds_of(size))[1])
@@ -151,8 +151,10 @@ def _by_positions(numbers: Counting, body: Callable[[Object], Completion]) -> Ex
         source = up_to(start - stop, range(int(ends(bounds_of(start - stop))[1])))
 
         def down(position: Object) -> Completion:
-            state.facts = {**state.facts, **facts_of(truth(start - position > stop), True)}
-            return body(start - position)
+            number = start - position
+            for test in (number > stop, number <= start):
+                state.facts = {**state.facts, **facts_of(truth(test), True)}
+            return body(number)
 
         block = WithCells(down, body)
     try:

@@ -92,7 +92,7 @@ def range_of(start: Object, stop: Object, step: Object) -> Object:
     if longest <= 0:
         return ()
     made = Counting(start, stop, step)
-    if is_of_sizes() and not state.is_in_loop:
+    if is_of_sizes():
         return made
     few = made.few()
     return made if few is None else few

@@ -84,8 +84,39 @@ def beside_a_number(p):
     return np.sum(out**2) + s
 
 
+def of_rows_twice(p):
+    """The row before is read between two writes of a row."""
+
+    def step(out, k):
+        out = put(out, k, p * out[k - 1] + DATA[k])
+        return put(out, k, np.sin(out[k]) + out[k - 1] * p[1])
+
+    return np.sum(loop(step, put(np.zeros((N, 3)), 0, p)) ** 2)
+
+
+def by_columns(p):
+    """Iterations fill columns, of which one entry is read."""
+
+    def step(out, k):
+        a = p[0] * out[0, k - 1] + DATA[k]
+        return put(out, (slice(None), k), np.stack([a, a * a * p[1]]))
+
+    return np.sum(loop(step, p[2] * np.ones((2, N))) ** 2)
+
+
+def on_one_side(p):
+    """A test chooses between a write and the array before it, twice."""
+
+    def step(out, k):
+        out = np.where(DATA[k] > 0, put(out, k, p[0] * out[k - 1] + DATA[k]), out)
+        return np.where(DATA[k] > 0, put(out, k, out[k] * p[1]), out)
+
+    return np.sum(loop(step, p[2] * np.ones(N)) ** 2)
+
+
 FILLED = (
-    recurrence, of_two_rows, of_rows_before_and_after, in_the_middle, twice, of_rows, of_two_arrays, beside_a_number
+    recurrence, of_two_rows, of_rows_before_and_after, in_the_middle, twice, of_rows, of_two_arrays, beside_a_number, of_rows_twice, by_columns,
+    on_one_side
 )  # fmt: skip
 
 

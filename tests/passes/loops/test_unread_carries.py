@@ -37,25 +37,44 @@ def with_rows(p):
     return np.sum(rows * rows)
 
 
+def in_a_nest(p):
+    """Both loops hand on the number of the inner iteration; nothing reads it."""
+
+    def row(s, x):
+        return td.scan(lambda s, y: ((s[0] + np.sin(x * y * p[0]), y * p[1]), None), s, XS)[0], None
+
+    return td.scan(row, (p[1], 0.0), XS)[0][0]
+
+
+def read_in_a_nest(p):
+    """The number of the inner iteration before is a factor."""
+
+    def row(s, x):
+        return td.scan(lambda s, y: ((s[0] + x * s[1] * p[0], np.sin(y * p[1])), None), s, XS)[0], None
+
+    return td.scan(row, (p[1], 0.0), XS)[0][0]
+
+
 POINTS = [np.array(p) for p in ([0.7, 0.4], [-0.6, 0.9], [1.1, -1.0])]
 
 
-@pytest.mark.parametrize("f", [last_difference, recurrence, until_small, with_rows])
+@pytest.mark.parametrize("f", [last_difference, recurrence, until_small, with_rows, in_a_nest, read_in_a_nest])
 def test_values_and_derivatives_stay(f):
     """At a few points, up to second order."""
     hessian_agrees(agree(f, *POINTS), POINTS[0])
 
 
-@pytest.mark.parametrize(("f", "carries"), [(last_difference, 1), (recurrence, 2), (until_small, 2), (with_rows, 1)])
+@pytest.mark.parametrize(("f", "carries"), [(last_difference, 1), (recurrence, 2), (until_small, 2), (with_rows, 1), (in_a_nest, 1), (read_in_a_nest, 2)])
 def test_only_what_is_read_is_handed_on(f, carries):
     """Carries that the test of the loop, or one that is read, depends on are kept."""
     made = unread_carries(dead_code(td.record(f, POINTS[0])))
     assert [i.params[1].carries for i in made.all_of(LOOP)] == [carries]
 
 
-def test_a_sum_is_left():
+@pytest.mark.parametrize("f", [last_difference, in_a_nest])
+def test_a_sum_is_left(f):
     """Without what nothing reads, iterations do not need each other."""
-    assert LOOP not in rolled(td.record(last_difference, POINTS[0])).ops
+    assert LOOP not in rolled(td.record(f, POINTS[0])).ops
 
 
 def test_a_tape_without_such_loops_is_left():

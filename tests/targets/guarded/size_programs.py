@@ -278,6 +278,65 @@ def filled_ahead(t, r):
     return np.sum(x**2)
 
 
+def filled_after_a_start(t, r):
+    h = np.zeros(len(r) + 1)
+    h[0] = t[0]
+    for k in range(len(r)):
+        h[k + 1] = t[1] * h[k] + r[k]
+    return np.sum(h**2) + h[-1] * t[2]
+
+
+def filled_from_one(t, r):
+    h = np.zeros(len(r) + 1)
+    for k in range(1, len(r) + 1):
+        h[k] = t[1] * h[k - 1] + r[k - 1] * t[0]
+    return np.sum(h**2) * t[2]
+
+
+def filled_from_behind(t, r):
+    h = np.zeros(len(r))
+    h[-1] = t[0]
+    for k in range(len(r) - 2, -1, -1):
+        h[k] = t[1] * h[k + 1] + r[k]
+    return np.sum(h**2) * t[2]
+
+
+def filled_by_columns(t, r):
+    out = np.zeros((len(r), 2))
+    out[0, 0], a = t[1], t[2]
+    for k in range(1, len(r)):
+        a = 0.5 * a + r[k]
+        out[k, 0] = t[0] * out[k - 1, 0] + a
+        if r[k] > 0:
+            out[k, 1] = np.sin(out[k, 0])
+    return np.sum(out**2)
+
+
+def filled_columns(t, r):
+    out, a = np.zeros((2, len(r))), t[2]
+    for k in range(len(r)):
+        a = t[0] * a + r[k]
+        out[0, k] = a
+        out[1, k] = a * a * t[1]
+    return np.sum(out**2)
+
+
+def table(t, x, y):
+    d = np.zeros((len(x) + 1, len(y) + 1))
+    for i in range(len(x)):
+        for j in range(1, len(y) + 1):
+            d[i + 1, j] = t[0] * d[i, j] + t[1] * d[i + 1, j - 1] + np.exp(t[2] * x[i] * y[j - 1])
+    return np.sum(d**2)
+
+
+def every_pair(t, r):
+    total = t[2]
+    for i in range(len(r)):
+        for j in range(len(r)):
+            total = total + np.exp(-t[0] * (r[i] - r[j]) ** 2) * t[1]
+    return total
+
+
 def smoothed(t, r):
     n = len(r)
     f, s = np.zeros(n), np.zeros(n)
@@ -451,11 +510,12 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Data]] = {
     for data, functions in (
         (rows, (least_squares, network, covariance, row_by_row, categories, gram)), (square, (of_a_matrix,)), (labelled, (logistic,)), (groups, (by_group,)),
         (edges, (of_edges,)), (columns, (of_a_dict,)), (of_several_lengths, (of_a_list,)),
-        (of_two_lengths, (up_to_the_shorter, systems)),
+        (of_two_lengths, (up_to_the_shorter, systems, table)),
         (points, (gaussian_process, gaussian_process_by_scipy)),
         (series, (
             densities, mixture, garch, garch_by_position, scanned, scanned_of_pairs, hidden_states, kalman, autoregression, differences,
-            windows, pairs, until, backwards, every_other, side_by_side, previous, filled, filled_from_before, filled_twice, filled_by_rows, filled_ahead, smoothed, down_a_range,
+            windows, pairs, until, backwards, every_other, side_by_side, previous, filled, filled_from_before, filled_twice, filled_by_rows, filled_ahead,
+            filled_after_a_start, filled_from_one, filled_from_behind, filled_by_columns, filled_columns, every_pair, smoothed, down_a_range,
             backwards_in_vectors, written_windows, left_early, after_the_loop, appended, appended_where,
             standardised, in_order, neighbours, accumulated, polynomial, in_bins, kernel, of_other_dtypes, inverses,
             determinants, triangles, chained, shrunk,

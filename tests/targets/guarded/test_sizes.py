@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.functions.callees.rolled_loop import rolled
+from tapediff.ops.control.calls import LOOP
 from tapediff.recording.arguments import size_arguments
 
 from .size_programs import PROGRAMS
@@ -37,6 +39,30 @@ def test_one_tape_serves_all_lengths(name: str) -> None:
     for n in (12, 9, 11, 4, 13, 7):
         agree(tape, f, T, *data(rng, n))
     assert tape.stats.recordings == 2, tape.explain()
+
+
+@pytest.mark.parametrize("name", ["filled_after_a_start", "filled_from_one", "filled_from_behind", "table", "every_pair"])
+def test_positions_that_differ_from_a_size_by_constants_are_inside(name: str) -> None:
+    """For k < n, k + 1 is a position of an array of n + 1 entries, also in loops within loops: none ends at an error."""
+    f, data = PROGRAMS[name]
+    tape, rng = guarded(f), np.random.default_rng(0)
+    for n in (12, 9):
+        agree(tape, f, T, *data(rng, n))
+    report = tape.explain()
+    assert "one loop instruction" in report
+    assert "ended by data" not in report
+
+
+@pytest.mark.parametrize("name", ["filled", "filled_by_columns", "filled_columns"])
+def test_rows_of_any_number_of_iterations_are_stacked(name: str) -> None:
+    """Also where they are written entry by entry, or on one side of a branch: no loop carries an array."""
+    f, data = PROGRAMS[name]
+    tape, rng = guarded(f), np.random.default_rng(0)
+    for n in (12, 9):
+        agree(tape, f, T, *data(rng, n))
+    loops = [i.params for i in rolled(tape.kept_paths.all()[-1].tape).instructions if i.op is LOOP]
+    assert loops
+    assert all(type_.size <= 2 for callee, form in loops for type_ in callee.in_types[: form.carries])
 
 
 @pytest.mark.parametrize("name", ["logistic", "garch", "gaussian_process", "scanned", "filled", "appended", "by_group"])

@@ -86,10 +86,10 @@ def below(a: Object, b: Object) -> Object:
 
 def difference(a: Object, b: Object) -> int | None:
     """b - a for tracked ints, if one is the other and a constant on this path."""
-    if not (is_data(a) and is_data(b)) or a._recorder is not b._recorder:
+    if not (is_data(a) and is_data(b)):
         return None
-    (of_a, above_a), (of_b, above_b) = (_without_shift(value._recorder, value._id, {}) for value in (a, b))
-    return int(above_b - above_a) if of_a == of_b else None
+    a, b = (_shifts((value._recorder, value._id), {})[-1] for value in (a, b))
+    return int(b.above - a.above) if a[:2] == b[:2] else None
 
 
 def equals(a: Object, b: Object) -> Object:
@@ -223,41 +223,66 @@ def _told_by_difference(recorder: Object, node: _Node, memo: dict[int, Bounds]) 
     """The outcome of a comparison of ints, if tests on this path tell it of these, or of numbers that differ from them by constants."""
     if node.name not in _COMPARISONS or any(type_of(recorder, k).dtype.kind != "i" for k in node.inputs):
         return None
-    (a, above_a), (b, above_b) = (_without_shift(recorder, k, memo) for k in node.inputs)
-    difference = ANYTHING
-    for name, other, holds, shift in _facts_of(recorder).compared.get(a, ()):
-        if other is not None:
-            other, above = _without_shift(recorder, other, memo)
-            if other == b:
-                difference = where(difference, name, holds, (above + shift, above + shift), is_int=True)
-    return _told(node.name, difference, exactly(above_b - above_a))
+    a, b = (_shifts((recorder, k), memo) for k in node.inputs)
+    told = _told(node.name, _difference(a, b[-1]), exactly(b[-1].above - a[-1].above))
+    if told is None:
+        told = _told(_MIRRORED[node.name], _difference(b, a[-1]), exactly(a[-1].above - b[-1].above))
+    return told
+
+
+def _difference(shifts: list[_Shift], other: _Shift) -> Bounds:
+    """Bounds of the last number of the shifts minus another one, by the tests on this path of any of them."""
+    found, last = ANYTHING, shifts[-1]
+    for recorder, number, above in shifts:
+        for name, compared, holds, shift in _facts_of(recorder).compared.get(number, ()):
+            if compared is not None:
+                end = _shifts((recorder, compared), {})[-1]
+                if (end.recorder, end.number) == (other.recorder, other.number):
+                    least = end.above + shift + above - last.above
+                    found = where(found, name, holds, (least, least), is_int=True)
+    return found
 
 
 def without_shift(value: Object) -> tuple[Object, int]:
     """The tracked int from which one differs by a constant on this path, and the constant."""
-    recorder = value._recorder
-    number, above = _without_shift(recorder, value._id, {})
+    recorder, number, above = _shifts((value._recorder, value._id), {})[-1]
     made = TrackedArray(recorder, number, value._value - int(above), type_of(recorder, number))
-    return (value, 0) if number == value._id else (made, int(above))
+    return (value, 0) if (recorder, number) == (value._recorder, value._id) else (made, int(above))
 
 
-def _without_shift(recorder: Object, number: int, memo: dict[int, Bounds]) -> tuple[int, float]:
-    """The number from which an int differs by a constant on this path, and the constant."""
-    above = 0.0
-    for _ in range(_MOST_SHIFTS):
+class _Shift(NamedTuple):
+    """A number from which an int differs by a constant on this path, its recording, and the constant."""
+
+    recorder: Object
+    number: int
+    above: float
+
+
+def _shifts(of: tuple[Object, int], memo: dict[int, Bounds]) -> list[_Shift]:
+    """The numbers from which an int differs by constants on this path: itself, and what it was made of; captured ones are outer values.
+
+    Args:
+        memo: bounds of numbers of its recording on this path.
+    """
+    found = [_Shift(*of, 0.0)]
+    while len(found) < _MOST_SHIFTS:
+        recorder, number, above = found[-1]
         node = _node(recorder, number)
         test = memo.get(node.inputs[0], ()) if node.name == "select" else ()
-        if len(test) == 1:
-            number = node.inputs[1 if next(iter(test)) else 2]
+        if (origin := recorder.origins.get(number)) is not None:
+            found.append(_Shift(origin._recorder, origin._id, above))
+            memo = {}
+        elif len(test) == 1:
+            found.append(_Shift(recorder, node.inputs[1 if next(iter(test)) else 2], above))
         elif shifted := _shifted(recorder, number):
             number, shift = shifted[0]
-            above -= shift
+            found.append(_Shift(recorder, number, above - shift))
         else:
             break
-    return number, above
+    return found
 
 
-_MOST_SHIFTS = 8
+_MOST_SHIFTS = 16
 
 
 class _Facts(NamedTuple):

@@ -239,10 +239,10 @@ def _by_operands(fact: _Fact, recorder: Object, number: int) -> Object:
 
 def _of_input(fact: _Fact, recorder: Object, number: int) -> Object:
     """A fact about a captured value of the enclosing recording."""
-    captured = recorder.inputs.index(number) - (len(recorder.inputs) - len(recorder.captured))
-    if captured < 0:
+    origin = recorder.origins.get(number)
+    if origin is None:
         return fact is _INT and recorder.instructions[number].type.dtype.kind == "i"
-    found = fact.of_number(recorder.captured[captured])
+    found = fact.of_number(origin)
     return found if type(found) is bool else None
 
 

@@ -17,13 +17,17 @@ import numpy as np
 
 from ....base.token import blake2b
 from ....ir.instruction import Instruction, ValueType
-from ....ir.rewriter import BodyBuilder, Rewriter
+from ....ir.rewriter import BodyBuilder, Rewriter, rewritten
 from ....ir.tape import Tape
 from ....ops.arrays.indexing import GATHER, PUT
+from ....ops.arrays.shape import TRANSPOSE
 from ....ops.control.callee import Callee
 from ....ops.control.calls import GET, LoopForm
 from ...rows import in_shape, joined, part_of
 from ...simplify.array_entries import read_at
+from ...simplify.common_subexpressions import common_subexpressions
+from ...simplify.dead_code import dead_code
+from ...simplify.equal_positions import equal_positions
 from ..counted_loops import LARGEST_BODY, integers_of, is_table
 from ..loop_builder import Items, loop_like, only_body, with_loops
 
@@ -40,12 +44,14 @@ class Filled:
         first: the row that the first iteration writes; the next one writes the next.
         versions: the array in an iteration, as read and after each write, and the value of the row then; None for that of before.
         reads: by number of a read, how many rows before the written one it reads, and the entries of that row.
+        by_column: the rows are columns of the array, of which the last axis counts the iterations.
     """
 
     carry: int
     first: int
     versions: dict[int, int | None]
     reads: dict[int, tuple[int, np.ndarray]]
+    by_column: bool = False
 
     @property
     def kept(self) -> int:
@@ -101,12 +107,47 @@ def _plan(tape: Tape, loop: Instruction) -> Plan | None:
 
 
 def _made(callee: Callee, body: Tape, form: LoopForm, rows: Mapping[int, np.ndarray], tables: Mapping[int, np.ndarray]) -> Plan | None:
-    constants = {n: i.params[0] for n, i in enumerate(body.instructions) if is_table(i)}
-    assert form.length is not None, "its positions are known"
-    known = integers_of(body, rows, form.length, {**tables, **constants})
-    found = [] if known is None else [_filled(body, k, known) for k in range(form.carries)]
+    def integers(of: Tape) -> Mapping[int, np.ndarray] | None:
+        constants = {n: i.params[0] for n, i in enumerate(of.instructions) if is_table(i)}
+        given, same = ({n: table[k] for n, k in zip(of.inputs, body.inputs) if k in table} for table in (rows, tables))
+        return integers_of(of, given, form.length or 0, {**same, **constants})
+
+    simple = dead_code(equal_positions(common_subexpressions(body)))
+    known = integers(simple)
+    if known is not None and (apart := _past_other_rows(simple, known)) is not simple:
+        simple = dead_code(equal_positions(apart))
+        known = integers(simple)
+    found = [] if known is None else [_filled(simple, k, known) for k in range(form.carries)]
     filled = tuple(one for one in found if one is not None)
-    return Plan(body, callee.fixed(_body(body, form, filled)), filled) if filled else None
+    return Plan(simple, callee.fixed(_body(simple, form, filled)), filled) if filled else None
+
+
+def _past_other_rows(body: Tape, known: Mapping[int, np.ndarray]) -> Tape:
+    """Read rows of the version before a write of other ones: gather(put(x, w, places), others) → gather(x, others)."""
+    found = dict[int, int]()
+    for number, (op, inputs, *_) in enumerate(body.instructions):
+        if op is GATHER and inputs[1] in known:
+            version = inputs[0]
+            while (written := body.instructions[version]).op is PUT and _are_apart(known, inputs[1], written.inputs[2]):
+                version = written.inputs[0]
+            if version != inputs[0]:
+                found[number] = version
+    if not found:
+        return body
+
+    def emit(made: Rewriter, instruction: Instruction, number: int) -> int | None:
+        return made.make(GATHER, (made.number[found[number]], made.number[instruction.inputs[1]])) if number in found else None
+
+    return rewritten(body, emit, GATHER)
+
+
+def _are_apart(known: Mapping[int, np.ndarray], a: int, b: int) -> bool:
+    """True if two arrays of positions share none in any iteration."""
+    if b not in known:
+        return False
+    first, second = (known[n].reshape(len(known[n]), -1) for n in (a, b))
+    is_ordered = (first.max(axis=1) < second.min(axis=1)) | (second.max(axis=1) < first.min(axis=1))
+    return bool(is_ordered.all())
 
 
 def _filled(body: Tape, carry: int, known: Mapping[int, np.ndarray]) -> Filled | None:
@@ -135,6 +176,10 @@ def _filled(body: Tape, carry: int, known: Mapping[int, np.ndarray]) -> Filled |
     if written is None or [*versions][-1] != body.outputs[carry] or sum(n in versions for n in body.outputs) > 1:
         return None
     width = written.shape[1]
+    by_column = width > 1 and type_.size % width == 0 and bool(written[0, 1] - written[0, 0] == type_.size // width)
+    if by_column:
+        written = _across(written, width, type_.size)
+        reads = {number: (back, _across(positions, width, type_.size)) for number, (back, positions) in reads.items()}
     first, length = int(written[0, 0]), len(written)
     follows = np.array_equal(written.ravel(), first + np.arange(written.size))
     if first % width or type_.size % width or not follows or first + written.size > type_.size:
@@ -144,8 +189,13 @@ def _filled(body: Tape, carry: int, known: Mapping[int, np.ndarray]) -> Filled |
         if found is None:
             return None
         reads[number] = found
-    made = Filled(carry, first // width, versions, reads)
+    made = Filled(carry, first // width, versions, reads, by_column)
     return made if made.kept <= min(MOST_CARRIES, length) else None
+
+
+def _across(positions: np.ndarray, width: int, size: int) -> np.ndarray:
+    """Positions in the transpose of an array of `width` rows."""
+    return positions % (size // width) * width + positions // (size // width)
 
 
 def _row_read(positions: np.ndarray, width: int, first: int, count: int) -> tuple[int, np.ndarray] | None:
@@ -210,7 +260,11 @@ def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> Items:
     tables, starts, read = list[int](), list[int](), list[int]()
     for one, array in zip(plan.filled, arrays):
         type_ = _row_type(plan.body, one)
-        tables.append(in_shape(made, carries[one.carry], (array.size // type_.size, *type_.shape)))
+        table = (array.size // type_.size, *type_.shape)
+        whole = carries[one.carry]
+        if one.by_column:
+            whole = made.make(TRANSPOSE, (in_shape(made, whole, table[::-1]),), ((1, 0),))
+        tables.append(in_shape(made, whole, table))
         starts += [in_shape(made, part_of(made, tables[-1], one.first - back, 1), type_.shape) for back in range(1, one.kept + 1)]
         read += [part_of(made, tables[-1], one.first - back, length) for back in one.asks_for_before(plan.body)]
     kept = [n for k, n in enumerate(carries) if k not in plan.carries]
@@ -228,6 +282,7 @@ def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> Items:
         end = one.first + length
         parts = [part_of(made, table, 0, one.first)] if one.first else []
         parts += [rows, *([part_of(made, table, end, total - end)] if end < total else [])]
-        return in_shape(made, joined(made, parts), arrays[which].shape)
+        whole = joined(made, parts)
+        return in_shape(made, made.make(TRANSPOSE, (whole,), ((1, 0),)) if one.by_column else whole, arrays[which].shape)
 
     return item

@@ -25,7 +25,7 @@ from ....ops.control.calls import GET, LoopForm
 from ....ops.elementwise.arithmetic import ADD, SUBTRACT
 from ...reach import needed_values
 from ...rolling.vectorize import LARGEST_ARRAY, is_batchable
-from ..loop_builder import Items, loop_like, only_body, outside_of_loop, with_loops
+from ..loop_builder import Items, items_without, loop_like, only_body, outside_of_loop, with_loops
 from .selected_terms import with_selected_terms
 
 # Shorter loops are left alone; so are larger bodies, and iterations on larger arrays, which fill the lanes by themselves.
@@ -82,7 +82,8 @@ def independent_iterations(tape: Tape) -> Tape:
 # Choosing loops
 
 
-def _plan(callee: Callee, form: LoopForm) -> Plan | None:
+def _plan(callee: Callee, form: LoopForm) -> Plan | Callee | None:
+    """How a loop is split; for one that is not, its callee, if a loop in its iterations is."""
     is_special = form.stops or form.variant_given or form.saves_carries or form.recomputes
     if form.length is None or form.length < FEWEST_ITERATIONS or is_special:
         return None
@@ -90,15 +91,24 @@ def _plan(callee: Callee, form: LoopForm) -> Plan | None:
     if body is None or len(body) > LARGEST_BODY:
         return None
     key = ("independent", form.carries, form.streams, form.length)
-    return callee.once(key, lambda: _made(callee, with_selected_terms(body, form.carries), form))
+    return callee.once(key, lambda: _split(callee, body, form))
 
 
-def _made(callee: Callee, body: Tape, form: LoopForm) -> Plan | None:
+def _split(callee: Callee, body: Tape, form: LoopForm) -> Plan | Callee | None:
+    # Nests are a few loops deep.
+    within = independent_iterations(body)
+    # Numbers of a loop within would be hoisted as arrays of all iterations anyway.
+    largest = LARGEST_VALUE if within is body else max(LARGEST_VALUE, LARGEST_ARRAY // (form.length or 1))
+    found = _made(callee, with_selected_terms(within, form.carries), form, largest)
+    return callee.fixed(within) if found is None and within is not body else found
+
+
+def _made(callee: Callee, body: Tape, form: LoopForm, largest: int) -> Plan | None:
     sums = _sums(body, form)
     recurrent = [k for k in range(form.carries) if k not in sums]
     direct = {k: v for k, v in enumerate(body.outputs) if k >= form.carries}
     wanted = {v for terms in sums.values() for v, _ in terms}.union(direct.values())
-    parts = _Parts(body, form, wanted, [body.outputs[k] for k in recurrent])
+    parts = _Parts(body, form, wanted, [body.outputs[k] for k in recurrent], largest)
     handed_on = parts.handed_on
     if not parts.fits or (recurrent and not _is_worthwhile(body, parts)) or (handed_on and not recurrent):
         return None
@@ -112,6 +122,7 @@ class _Parts:
     Args:
         wanted: the values of the body needed outside.
         recurrent: the next values of the loop's carries.
+        largest: the size of a value of the body that is computed outside.
 
     Attributes:
         fits: True if the loop's streams are not too large.
@@ -119,11 +130,11 @@ class _Parts:
         handed_on: the values that the loop returns at each iteration.
     """
 
-    def __init__(self, body: Tape, form: LoopForm, wanted: Iterable[int], recurrent: Iterable[int]) -> None:
+    def __init__(self, body: Tape, form: LoopForm, wanted: Iterable[int], recurrent: Iterable[int], largest: int) -> None:
         assert form.length is not None
         _, entries, _ = form.parts(body.inputs)
         self.fits = max((body.instructions[v].type.size for v in entries), default=1) * form.length <= LARGEST_ARRAY
-        left, depends = _left(body, form)
+        left, depends = _left(body, form, largest)
         inside = needed_values(body, recurrent)
         self.outside, self.handed_on = set[int](), set[int]()
         pending = set(wanted)
@@ -182,7 +193,7 @@ def _sums(body: Tape, form: LoopForm) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def _left(body: Tape, form: LoopForm) -> tuple[set[int], set[int]]:
+def _left(body: Tape, form: LoopForm, largest: int) -> tuple[set[int], set[int]]:
     """The values that cannot be computed for all iterations at once, and those that depend on carries."""
     assert form.length is not None
     depends = set(body.inputs[: form.carries])
@@ -198,7 +209,7 @@ def _left(body: Tape, form: LoopForm) -> tuple[set[int], set[int]]:
         if any(j in depends for j in i.inputs):
             depends.add(n)
         types = [body.instructions[j].type for j in i.inputs]
-        fits = isinstance(i.type, ValueType) and all(isinstance(t, ValueType) and t.size <= LARGEST_VALUE for t in (i.type, *types))
+        fits = isinstance(i.type, ValueType) and all(isinstance(t, ValueType) and t.size <= largest for t in (i.type, *types))
         if not fits or not is_batchable(i, types, form.length, [j in fixed for j in i.inputs]):
             left.add(n)
     return left, depends
@@ -207,9 +218,11 @@ def _left(body: Tape, form: LoopForm) -> tuple[set[int], set[int]]:
 # The new instructions
 
 
-def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> Items:
+def _emitted(made: Rewriter, loop: Instruction, plan: Plan | Callee) -> Items:
     form: LoopForm = loop.params[1]
     carries, streams, constants = form.parts(loop.inputs)
+    if not isinstance(plan, Plan):
+        return items_without(made, loop_like(made, loop, plan, carries, streams, constants), ())
     results, handed_on = dict[int, int](), dict[int, int]()
     if plan.rest is not None:
         rest = plan.rest

@@ -231,3 +231,32 @@ def test_short_loops_and_large_iterations_are_left_alone():
     few = td.record(lambda x: td.scan(lambda s, d: (s + np.exp(d * x), None), 0.0, TERMS[:4])[0], np.float64(0.3))
     wide = td.record(lambda x: td.scan(lambda s, d: (s + np.exp(d * x), None), x[0] + 0 * x, TERMS)[0].sum(), np.ones(1000))
     assert [len(loops(tape)) for tape in (few, wide)] == [1, 1]
+
+
+@pytest.mark.skipif("independent_iterations" in settings.left_out, reason="the pass is left out")
+def test_nests_are_arrays_of_both_iterations():
+    """Sums over all pairs need no loop, also of many in plain Python; of a recurrence of rows the loop within is a sum."""
+    xs, many = np.linspace(-1.0, 1.0, 20), np.linspace(-1.0, 1.0, independent.LARGEST_VALUE + 1)
+
+    def row(total, x):
+        return td.scan(lambda total, y: (total + np.exp(-((x - y) ** 2)) * x, None), total, xs)[0]
+
+    def pairs(p):
+        return td.scan(lambda total, x: (row(total, p[0] * x), None), p[1], xs)[0]
+
+    def many_pairs(p):
+        total = p[1]
+        for i in range(len(many)):
+            for j in range(len(many)):
+                total = total + np.exp(-p[0] * (many[i] - many[j]) ** 2) / many.size
+        return total
+
+    def recurrence(p):
+        return td.scan(lambda h, x: (np.sin(p[0] * h + row(0.0, 0.1 * h + x) / 20), None), p[1], xs)[0]
+
+    for f in (pairs, many_pairs):
+        assert LOOP not in rolled(td.record(f, POINTS[0])).ops
+    (loop,) = [i for i in rolled(td.record(recurrence, POINTS[0])).instructions if i.op is LOOP]
+    assert LOOP not in loop.params[0].only_tape().ops
+    for f in (pairs, many_pairs, recurrence):
+        agree(f, *POINTS)
