@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flow.one_tape import recordings
-from tests.flow.former.array_writes import by_another_name_in_a_loop
+from tests.flow.corpus.array_writes import by_another_name_in_a_loop
 
 
 def views_of_views(x):

@@ -574,7 +574,7 @@ def while_of(added):
     """A loop that data ends; an iteration adds `added`, an expression of v, o, vectorized and box."""
     return function_of(f"""
 import numpy as np
-from tests.flow.former.effects import Counting, added
+from tests.flow.corpus.effects import Counting, added
 def f(x):
     v, o = abs(x[0]) + 0.1, Counting()
     vectorized, box = np.vectorize(o.method), ([0.0],)
