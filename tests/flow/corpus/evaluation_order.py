@@ -11,24 +11,6 @@ TABLE = np.array([0.5, -1.0, 2.0, 0.25, 1.5])
 GAIN = 1.0
 
 
-def two_names_by_a_tuple(x):
-    y = z = x * 1.0
-    pair = (y, z)
-    if x[0] > 0:
-        y += 1.0
-    return np.sum(pair[1] * z)
-
-
-def augments_where_another_rebinds(x):
-    y = x * 1.0
-    z = y
-    if x[0] > 0:
-        y = y + 1.0
-    else:
-        y += 1.0
-    return np.sum(z * y)
-
-
 def kept_by_a_default(x):
     y = x * 1.0
 
@@ -38,51 +20,6 @@ def kept_by_a_default(x):
     if x[1] > 0:
         y[0] = 3.0 * x[2]
     return read(x[3])
-
-
-def kept_by_a_closure(x):
-    y = x * 1.0
-    read = lambda: y[1] * x[0]
-    if x[1] > 0:
-        y[1] = x[2]
-    if x[2] > 0:
-        y = x * 2.0
-    return read()
-
-
-def view_of_a_view(x):
-    y = x * 1.0
-    z = y[1:][::-1]
-    if x[0] > 0:
-        z[0] = 2.0
-    return y[-1] * x[1] + z[0]
-
-
-def by_an_out_argument(x):
-    y, z = x * 1.0, x * 0.0
-    if x[0] > 0:
-        np.add(y, 1.0, out=z)
-    return np.sum(z * y)
-
-
-def swaps_then_writes(x):
-    y, z = x * 1.0, x * 2.0
-    if x[0] > x[1]:
-        y, z = z, y
-    y[0] = 0.5
-    return np.sum(y * TABLE[:4]) + z[0]
-
-
-def number_or_array_augmented(x):
-    total = 0.0
-    y = x[:2] * 1.0
-    before = y
-    for v in (y, y * 2.0):
-        if x[0] > 0.1:
-            total += v[0]
-        else:
-            v += x[1]
-    return total + np.sum(before)
 
 
 def counted_by_a_chain(x):
@@ -99,39 +36,6 @@ def counted_by_a_chain(x):
     return s * len(calls)
 
 
-def counted_by_and(x):
-    count = [0]
-
-    def next_one(v):
-        count[0] += 1
-        return v
-
-    s = 0.0
-    for v in x:
-        if v > 0 and next_one(v) > 0.5:
-            s = s + v * count[0]
-    return s + count[0]
-
-
-def counted_by_or(x):
-    hits = {"n": 0}
-
-    def hit(v):
-        hits["n"] += 1
-        return v < 0
-
-    s = 1.0
-    for v in x:
-        s = s + (v if v > 0.3 or hit(v) else 2.0 * v)
-    return s * hits["n"]
-
-
-def value_or_default(x):
-    step = x[0] * (1.0 if x[1] > 0 else 0.0)
-    step = step or x[2]
-    return step * x[3]
-
-
 def value_and_default(x):
     k = 1 if x[0] > 0 else 0
     return (k and x[1]) + (k or x[2]) * x[3]
@@ -145,73 +49,12 @@ def bound_in_a_test(x):
     return s + w
 
 
-def bound_on_the_right(x):
-    w = 0.25
-    s = 0.0
-    for v in x:
-        if v > 0 and (w := v * v) > 0.1:
-            s = s + 1.0
-        s = s + w
-    return s
-
-
-def late_functions(x):
-    later = []
-    for v in x:
-        scale = 1.0
-        if v > 0:
-            scale = v
-        later.append(lambda: scale * v)
-    return sum(g() for g in later)
-
-
-def late_by_a_generator(x):
-    limit = 0.2
-    large = (v for v in x if v > limit)
-    if x[0] > 0:
-        limit = -1.0
-    return sum(large) + limit
-
-
-def other_type_in_one_branch(x):
-    n = 3
-    if x[0] > 0:
-        n = n / 2
-    elif x[1] > 0:
-        n = n // 2
-    return n * x[2] + (n % 2) * x[3]
-
-
 def of_numpy_in_one_branch(x):
     t = 0.1
     if x[0] > 0:
         t = np.float64(0.0)
     with np.errstate(all="ignore"):
         return np.tanh(1.0 / t) * x[1] + x[2]
-
-
-def large_whole_number(x):
-    n = 2**53
-    for v in x:
-        if v > 0:
-            n = n + 1
-    return (n - 2**53) * x[0] + x[1]
-
-
-def overflowing_product(x):
-    n = 3
-    for k in range(45):
-        if x[k % 4] > 0:
-            n = n * 3
-    return np.log(float(n)) * x[0] + (n % 7) * x[1]
-
-
-def is_true(x):
-    hit = x[0] > 0
-    flag = False
-    if x[1] > 0:
-        flag = True
-    return x[2] * (2.0 if flag is True else 1.0) + (x[3] if hit else 0.0)
 
 
 def bool_as_key(x):
@@ -236,29 +79,11 @@ def format_of_a_float(x):
     return len(f"{t}") * x[1]
 
 
-def not_of_a_count(x):
-    n = 0
-    for v in x[:3]:
-        if v > 0.4:
-            n += 1
-    return x[3] * (not n) + (~n) * x[0]
-
-
 def half_of_an_odd_count(x):
     n = 0
     for v in x:
         n += 1 if v > 0 else 2
     return TABLE[n // 2] * x[0] + -n // 2 * x[1] + divmod(n, 3)[1]
-
-
-def else_of_a_for(x):
-    for v in x:
-        if v > 1.0:
-            found = v
-            break
-    else:
-        found = x[0] - 5.0
-    return found * x[1]
 
 
 def continues_twice(x):
@@ -275,14 +100,6 @@ def continues_twice(x):
             continue
         s = s - 1.0
     return s * x[0]
-
-
-def own_max(x):
-    max = min
-    s = 0.0
-    for v in x:
-        s = s + max(v, 0.3)
-    return s
 
 
 def function_by_branch(x):
@@ -303,47 +120,6 @@ def function_by_branch(x):
     return twice(x[2])
 
 
-def default_of_a_dict(x):
-    seen = {}
-    for v in x:
-        key = "low" if v < 0 else "high"
-        seen.setdefault(key, v)
-        if v > 0.5:
-            seen[key] = seen.get(key, 0.0) + v
-    return seen.get("low", 1.0) * x[0] + seen.get("high", -1.0)
-
-
-def changes_what_it_goes_over(x):
-    weights = {"a": x[0], "b": x[1]}
-    s = 0.0
-    for key, w in list(weights.items()):
-        if w > 0:
-            weights[key] = w * 2.0
-            weights["c"] = w
-        s = s + weights[key]
-    return s + len(weights) * x[2]
-
-
-def last_of_a_loop(x):
-    for k, v in enumerate(x):
-        if v > 0.5 + 0.1 * k:
-            break
-    return v * k + x[0]
-
-
-def deletes_a_name(x):
-    t = x[0]
-    if x[1] > 0:
-        del t
-        t = x[2]
-    return t * x[3]
-
-
-def star_of_a_choice(x):
-    first, *rest = (x[0], x[1]) if x[2] > 0 else (x[3],)
-    return first * (len(rest) + 1.0) + sum(rest)
-
-
 def reduced(x):
     return reduce(lambda s, v: s + v if v > s else s * 0.5, x, 0) + reduce(operator.mul, x)
 
@@ -353,12 +129,6 @@ def comprehension_in_a_branch(x):
     if x[0] > 0:
         s = [v * 2.0 for v in s if v > x[0]]
     return sum(s) * len(s) + x[1]
-
-
-def same_object_or_equal(x):
-    a, b = x[0], x[0]
-    chosen = a if x[1] > 0 else b
-    return x[2] if chosen is a else x[3]
 
 
 class Body:
@@ -383,10 +153,6 @@ class Body:
 def set_gain(value):
     global GAIN
     GAIN = value
-
-
-def set_scale(value):
-    Body.SCALE = value
 
 
 def settle(y, v):
@@ -424,28 +190,6 @@ def named_in_an_entry(x):
     return s * p.a
 
 
-def named_in_a_guard(x):
-    s, k = x[0], 1
-    if x[1] > 0:
-        s = s * 2.0
-    match k:
-        case 1 if (k := 2) > 5:
-            s = s + 1.0
-        case 2:
-            s = s + 10.0
-    return s * x[2]
-
-
-def constant_of_a_class_is_set(x):
-    p = Body(x[0])
-    if x[1] > 0:
-        p.a = p.a + x[1]
-    set_scale(2.0)
-    s = p.scaled() * x[1] + p.SCALE
-    set_scale(0.5)
-    return s
-
-
 def method_of_a_class_is_set(x):
     p, before = Body(x[0]), Body.scaled
     if x[1] > 0:
@@ -474,14 +218,7 @@ def global_is_set_by_a_method(x):
     return s + GAIN * p.noted(x[2])
 
 
-largest, calls = max, []
-
-
-def calls_a_builtin_by_a_global_name(x):
-    s = 0.0
-    for v in x:
-        s = s + largest(v, 0.5)
-    return s * (1.0 + len(calls) * 0.0)
+calls = []
 
 
 tanh = np.tanh
@@ -500,13 +237,8 @@ def hides_a_global_in_a_comprehension(x):
 
 # What a careless join of both sides gets wrong.
 TRAPS = [
-    two_names_by_a_tuple, augments_where_another_rebinds, kept_by_a_default, kept_by_a_closure, view_of_a_view, by_an_out_argument,
-    swaps_then_writes, number_or_array_augmented, counted_by_a_chain, counted_by_and, counted_by_or, value_or_default,
-    value_and_default, bound_in_a_test, bound_on_the_right, late_functions, late_by_a_generator, other_type_in_one_branch,
-    of_numpy_in_one_branch, large_whole_number, overflowing_product, is_true, bool_as_key, text_of_a_count, format_of_a_float,
-    not_of_a_count, half_of_an_odd_count, else_of_a_for, continues_twice, own_max, function_by_branch, default_of_a_dict,
-    changes_what_it_goes_over, last_of_a_loop, deletes_a_name, star_of_a_choice, reduced, comprehension_in_a_branch,
-    same_object_or_equal, named_after_a_read, named_after_arithmetic, named_in_an_argument_of_a_method, named_in_an_entry,
-    named_in_a_guard, constant_of_a_class_is_set, method_of_a_class_is_set, default_of_a_method_is_set, global_is_set_by_a_method,
-    calls_a_builtin_by_a_global_name, hides_a_global_in_a_comprehension,
+    kept_by_a_default, counted_by_a_chain, value_and_default, bound_in_a_test, of_numpy_in_one_branch, bool_as_key, text_of_a_count,
+    format_of_a_float, half_of_an_odd_count, continues_twice, function_by_branch, reduced, comprehension_in_a_branch, named_after_a_read,
+    named_after_arithmetic, named_in_an_argument_of_a_method, named_in_an_entry, method_of_a_class_is_set, default_of_a_method_is_set,
+    global_is_set_by_a_method, hides_a_global_in_a_comprehension,
 ]  # fmt: skip

@@ -14,13 +14,9 @@ POINTS = np.vstack(
 )
 RNG = np.random.default_rng(5)
 DATA, TABLE, INTS = RNG.normal(size=50), RNG.normal(size=(50, 3)), RNG.permutation(50).tolist()
-GRID = np.linspace(-2, 2, 50)
 rng = np.random.default_rng(20261127)
 CUSTOMERS = 60
-ARRIVALS = np.cumsum(rng.exponential(size=CUSTOMERS))
 SERVICES = 1.8 * rng.exponential(size=CUSTOMERS)
-STEPS = 300
-TIMES = np.random.default_rng(20261130).normal(size=STEPS)
 
 
 def planes(x):
@@ -51,11 +47,6 @@ def ints_of_a_list(x):
     return td.fori_loop(0, 50, lambda k, s: s + DATA[INTS[k]] * x[0], x[1])
 
 
-def searched_in_a_table(x):
-    k = np.searchsorted(GRID, x[0])
-    return x[1] * DATA[min(k, 49)] + x[0]
-
-
 def positions_beside_branches(x):
     k = np.argmax(x)
     s = f"{DATA[k]:.1f}" and 0.0
@@ -70,76 +61,6 @@ def positions_beside_branches(x):
 # Positions of least entries
 
 
-def index_of_min(p):
-    free, wait = [0.0, 0.0, 0.0], 0.0
-    for i in range(CUSTOMERS):
-        k = free.index(min(free))
-        start = max(ARRIVALS[i], free[k])
-        wait += start - ARRIVALS[i]
-        free[k] = start + SERVICES[i] * np.exp(p[0])
-    return wait / CUSTOMERS + p[1] ** 2
-
-
-def index_of_max(p):
-    left, total = [p[0], 1.0, p[1]], 0.0
-    for s in SERVICES:
-        k = left.index(max(left))
-        total += left[k] ** 2
-        left[k] = 0.9 * left[k] - 0.1 * s
-    return total
-
-
-def min_by_entries(p):
-    free, wait = [0.0, 0.0, 0.0], 0.0
-    for a, s in zip(ARRIVALS, SERVICES):
-        k = min(range(len(free)), key=free.__getitem__)
-        start = max(a, free[k])
-        wait += start - a
-        free[k] = start + s * np.exp(p[0])
-    return wait * p[1]
-
-
-def nearest_by_lambda(p):
-    centres, total = [p[0], p[1], 0.5], 0.0
-    for s in SERVICES:
-        k = min(range(3), key=lambda j: (centres[j] - s) ** 2)
-        total += (centres[k] - s) ** 2
-        centres[k] = 0.9 * centres[k] + 0.1 * s
-    return total
-
-
-def index_in_another(p):
-    free, other, total = [p[0], 0.2, p[1]], [0.2, 0.1, 0.3], 0.0
-    for s in SERVICES:
-        k = free.index(min(free[1], free[0])) + other.index(min(other))
-        total += free[k % 3] * s
-        free[k % 3] = 0.5 * free[k % 3] - 0.1 * s * p[1]
-    return total
-
-
-def many_servers(p):
-    free, wait = [0.0] * 9, 0.0
-    for a, s in zip(ARRIVALS, SERVICES):
-        k = free.index(min(free))
-        start = max(a, free[k])
-        wait += start - a
-        free[k] = start + 9.0 * s * np.exp(p[0])
-    return wait * p[1]
-
-
-def with_a_min_of_its_own(p):
-    def least(values, **_):
-        return values[-1]
-
-    total, free, min = 0.0, [p[0], 0.2, p[1]], least
-    for s in SERVICES:
-        k = free.index(min(free))
-        if free[k] > 0.0:
-            total += free[k] * s
-        free[k] = free[k] - 0.1 * s
-    return total
-
-
 def not_a_number(p):
     total = 0.0
     for s in SERVICES:
@@ -150,39 +71,7 @@ def not_a_number(p):
     return total
 
 
-def of_an_array(p):
-    free, wait = np.array([p[0], 0.1, 0.2]), 0.0
-    for s in SERVICES:
-        k, f = min(enumerate(free), key=lambda pair: pair[1])
-        wait += f * s
-        free[k] = f + s * np.exp(p[1])
-    return wait
-
-
-def of_what_is_used_up(p):
-    wait = 0.0
-    for s in SERVICES:
-        values = iter([p[0] * s, p[1], 0.2])
-        k, v = min(enumerate(values), key=lambda pair: pair[1])
-        wait += v * (k + 1) + sum(values)
-    return wait
-
-
 # Largest entries
-
-
-def windows_of_ints_first(p):
-    w, total = [0, 0, 0, 0], 0.0
-    for t in TIMES:
-        w = w[1:] + [p[0] * t]
-        total += max(w) * p[1] - min(w[1:])
-    return total / STEPS
-
-
-def names_and_numbers(p):
-    found = {"a": p[0], "b": p[1]}
-    first = max(["a", "b"])
-    return found[first] * p[0] + max([[p[0], 1.0], [p[1], 2.0]])[1] * p[1]
 
 
 def a_dict(p):
@@ -197,7 +86,5 @@ def empty_list(p):
 
 
 PROGRAMS = [
-    planes, while_loops, method, ints_of_a_list, searched_in_a_table, positions_beside_branches, index_of_min, index_of_max,
-    min_by_entries, nearest_by_lambda, index_in_another, many_servers, with_a_min_of_its_own, not_a_number, of_an_array,
-    of_what_is_used_up, windows_of_ints_first, names_and_numbers, a_dict, empty_list,
+    planes, while_loops, method, ints_of_a_list, positions_beside_branches, not_a_number, a_dict, empty_list,
 ]  # fmt: skip
