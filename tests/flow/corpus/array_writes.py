@@ -78,9 +78,19 @@ def index_that_is_no_int_at_times(x):
     return np.sum(y * np.arange(8.0)) + y[k] * e
 
 
+def by_another_name_in_a_loop(x):
+    y, e, k = td.zeros(6), abs(x[0]) + 1.0, 0
+    z = y[1:]
+    while e > 0.3 and k < 5:
+        y[k + 1] = e
+        e = e * 0.5 + 0.1 * z[0] * x[1] - 0.2
+        k += 1
+    return np.sum(y * np.arange(6.0)) + e
+
+
 PROGRAMS = [signed_zeros]
 # What a careless join of both sides gets wrong.
 TRAPS = [
-    writes_an_int_to_a_list, writes_an_array_without_axes_to_a_list, beyond_the_end, reads_it_in_a_function, row_beyond_the_end,
+    by_another_name_in_a_loop, writes_an_int_to_a_list, writes_an_array_without_axes_to_a_list, beyond_the_end, reads_it_in_a_function, row_beyond_the_end,
     at_an_index_of_data, index_that_is_no_int_at_times,
 ]  # fmt: skip

@@ -244,8 +244,29 @@ def settles(x, iterations=60):
     return np.sum(values)
 
 
+def robust(x, scale=1.0):
+    s = 0.0
+    for v in x:
+        r = abs(v) * scale
+        if r < 1.0:
+            s += 0.5 * r**2
+        else:
+            s += r - 0.5
+    return s
+
+
+def three_ways(x):
+    s = x[2] * 0.0
+    for k in range(2):
+        if x[k] > 0:
+            s = s + x[k] ** 2
+        else:
+            s = s - x[k]
+    return s
+
+
 PROGRAMS = [
-    by_a_helper, step_sizes, refuses_large_values, calls_what_asks_whether_numbers_are_close, needs_what_a_mask_selects, solves,
+    robust, three_ways, by_a_helper, step_sizes, refuses_large_values, calls_what_asks_whether_numbers_are_close, needs_what_a_mask_selects, solves,
     unlike_at_last, fixed_point, settles,
 ]  # fmt: skip
 # What a careless join of both sides gets wrong.
