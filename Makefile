@@ -22,7 +22,7 @@ test-pythons: $(VENV)/.installed-test
 
 # Random programs with state, 300 of each kind, through the interpreter of control flow: half an hour.
 fuzz-flow: $(VENV)/.installed-test
-	PYTHONPATH=.:tests $(BIN)/python -W ignore tests/flow/former_programs.py --seeds 300 'random.*'
+	PYTHONPATH=.:tests $(BIN)/python -W ignore tests/flow/judge.py --seeds 300 'random.*'
 
 # 500 seeded mutants of ops, passes, transforms, flow, guarded tapes and pickles, tried by the tests that run them: two hours. Goes on where it stopped.
 mutants: $(VENV)/.installed-test

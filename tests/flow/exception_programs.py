@@ -28,60 +28,6 @@ class Object:
 # Programs that one recording holds
 
 
-def raised(x):
-    s = 0.0
-    for v in x:
-        try:
-            if v < 0:
-                raise ValueError
-            s += v**0.5
-        except ValueError:
-            s -= 1
-    return s
-
-
-def square_roots(x):
-    s = 0.0
-    for v in x:
-        try:
-            s += math.sqrt(v)
-        except ValueError:
-            s -= v
-    return s
-
-
-def outside_of_loop(x):
-    s = 0.0
-    n = 0
-    try:
-        for v in x:
-            s += math.sqrt(v + 0.7)
-            n += 1
-        s *= 2
-    except ValueError:
-        s += 10
-    return s + n
-
-
-def of_functions(x):
-    def checked(v):
-        if v > 1:
-            raise Failure(v)
-        if v < -1:
-            raise Special(v * 2)
-        return v * v
-
-    s = 0.0
-    for v in x:
-        try:
-            s += checked(v) + checked(v + 0.3)
-        except Special as error:
-            s += error.value
-        except Failure as error:
-            s -= error.value * 3
-    return s
-
-
 def nested(x):
     s = 0.0
     for v in x:
@@ -201,18 +147,6 @@ def jumps(x):
     else:
         s += 100
     return s
-
-
-def returns(x):
-    s = 0.0
-    try:
-        for v in x:
-            if v > 1.5:
-                return s
-            s += math.sqrt(1.5 + v)
-    except ValueError:
-        return -s
-    return 2 * s
 
 
 def tracked_errors(x):
@@ -384,13 +318,6 @@ def in_expressions(x):
     return s
 
 
-def in_comprehensions(x):
-    try:
-        return sum([math.sqrt(v + 1) for v in x])
-    except ValueError:
-        return sum([v * v for v in x]) * 2
-
-
 def name_unbound(x):
     s = 0.0
     for v in x:
@@ -494,9 +421,9 @@ def in_the_other_branch(x):
 
 
 ONE_RECORDING = [
-    raised, square_roots, outside_of_loop, of_functions, nested, finally_everywhere, finally_that_returns, bare_raise, of_else, jumps, returns,
-    tracked_errors, own_managers, suppressed, several_managers, asserted, out_of_range, integers, python_floats, state_of_objects, in_a_branch,
-    in_expressions, in_comprehensions, name_unbound, retried, validated, accounts, texts, in_the_other_branch,
+    nested, finally_everywhere, finally_that_returns, bare_raise, of_else, jumps, tracked_errors, own_managers, suppressed,
+    several_managers, asserted, out_of_range, integers, python_floats, state_of_objects, in_a_branch, in_expressions, name_unbound, retried,
+    validated, accounts, texts, in_the_other_branch,
 ]  # fmt: skip
 
 
@@ -538,21 +465,6 @@ def errors_of_handlers(x):
     return y * x[1]
 
 
-def not_caught(x):
-    s = 0.0
-    for v in x:
-        try:
-            try:
-                if v > 1.8:
-                    raise KeyError("k")
-                s += v
-            except ValueError:
-                s += 1
-        finally:
-            s *= 2
-    return s
-
-
 def generated(x):
     def steps():
         for v in x:
@@ -583,19 +495,6 @@ def generator_that_raises(x):
         s -= 1
     for y in g:
         s += 3 * y
-    return s
-
-
-def next_of_generators(x):
-    g = (math.sqrt(v) for v in x)
-    s = 0.0
-    for _ in range(3):
-        try:
-            s += next(g)
-        except ValueError:
-            s -= 1
-        except StopIteration:
-            s += 100
     return s
 
 
@@ -639,17 +538,6 @@ def generator_managers(x):
     return sum(values)
 
 
-def in_errstate(x):
-    s = 0.0
-    for v in x:
-        try:
-            with np.errstate(invalid="ignore"):
-                s += math.sqrt(v)
-        except ValueError:
-            s -= 1
-    return s
-
-
 def recursion(x):
     def f(k):
         if k == len(x):
@@ -678,18 +566,6 @@ def exits(x):
             s += v
         except SystemExit as error:
             s += error.code
-    return s
-
-
-def in_data_dict(x):
-    table = {"a": 1.0, "b": 2.0}
-    s = 0.0
-    for v in x:
-        name = "a" if v > 1 else "b" if v > 0 else "c"
-        try:
-            s += table[name] * v
-        except KeyError as error:
-            s += len(error.args[0]) * 0.5
     return s
 
 
@@ -746,17 +622,6 @@ def numpys_division(x):
     return s * x[0]
 
 
-def mixed_division(x):
-    s = 0.0
-    for v in x:
-        y = 0.0 if v > 0 else v
-        try:
-            s += 1 / y
-        except ZeroDivisionError:
-            s += 1
-    return s
-
-
 def caught_later(x):
     s = 0.0
     try:
@@ -769,19 +634,6 @@ def caught_later(x):
                 s += 0.5
     except (KeyError, ValueError) as error:
         s += 1 if isinstance(error, KeyError) else 2
-    return s
-
-
-def identities(x):
-    error = ValueError("one")
-    s = 0.0
-    for v in x:
-        try:
-            if v > 0:
-                raise error
-            s += v
-        except ValueError as found:
-            s += 1 if found is error else 2
     return s
 
 
@@ -805,40 +657,6 @@ def with_exit_raises(x):
     return s
 
 
-def data_suppress(x):
-    class M:
-        def __init__(self, v):
-            self.v = v
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, k, e, t):
-            return self.v > 0.3
-
-    s = 0.0
-    for v, w in zip(x, x[::-1]):
-        try:
-            with M(w):
-                s += 1
-                if v > 0:
-                    raise ValueError
-                s += v
-        except ValueError:
-            s += 0.25
-    return s
-
-
-def lists_of_one_length(x):
-    out = []
-    for v in x[:3]:
-        try:
-            out.append(math.sqrt(v))
-        except ValueError:
-            out.append(0.0)
-    return sum(out) + len(out)
-
-
 def dicts(x):
     cache = {}
 
@@ -854,36 +672,6 @@ def dicts(x):
         if v > 0:
             s += get(v)
     return s
-
-
-def long_loops(x):
-    s = 0.0
-    for k in range(150):
-        try:
-            s += math.sqrt(x[k % 6] + 0.01 * k)
-        except ValueError:
-            s -= 0.5
-    return s
-
-
-def long_loops_within(x):
-    s = 0.0
-    try:
-        for k in range(100):
-            s += math.sqrt(x[k % 6] + 2.2)
-    except ValueError:
-        s -= 0.5
-    return s
-
-
-def calls_of_calls(x):
-    def fact(n):
-        return 1.0 if n <= 0 else n * fact(n - 1)
-
-    try:
-        return fact(3) * x[0] / math.floor(3)
-    except ZeroDivisionError:
-        return 0.0
 
 
 def raise_from_else(x):
@@ -1002,23 +790,6 @@ def assign_then_raise(x):
     return -1.0 if best is None else best
 
 
-def several_arguments(x):
-    def f(v):
-        if v < 0:
-            raise ValueError("neg", v)
-        return v, v * 2
-
-    s = 0.0
-    for v in x:
-        try:
-            a, b = f(v)
-        except ValueError as e:
-            m, b = e.args
-            a = len(m)
-        s += a * b
-    return s
-
-
 def handlers_that_try(x):
     s = 0.0
     for v in x:
@@ -1035,26 +806,10 @@ def handlers_that_try(x):
     return s
 
 
-def classes_without_code(x):
-    class Own(ValueError):
-        pass
-
-    s = 0.0
-    for v in x:
-        try:
-            if v > 0:
-                raise Own("positive", v)
-            s += v
-        except ValueError as error:
-            s += error.args[1] * 2
-    return s
-
-
 OTHERS = [
-    printed, errors_that_leave, errors_of_handlers, not_caught, generated, generator_that_raises, next_of_generators, sorted_in_place,
-    lists_that_grow, generator_managers, in_errstate, recursion, exits, in_data_dict, unlike_returns, math_errors, numpys_division,
-    classes_without_code, mixed_division, caught_later, identities, with_exit_raises, data_suppress, lists_of_one_length, dicts, long_loops, long_loops_within,
-    calls_of_calls, raise_from_else, finally_raises, finally_break, arrays_written, lambdas, walruses, remainders, assign_then_raise, several_arguments, handlers_that_try,
+    printed, errors_that_leave, errors_of_handlers, generated, generator_that_raises, sorted_in_place, lists_that_grow, generator_managers,
+    recursion, exits, unlike_returns, math_errors, numpys_division, caught_later, with_exit_raises, dicts, raise_from_else, finally_raises,
+    finally_break, arrays_written, lambdas, walruses, remainders, assign_then_raise, handlers_that_try,
 ]  # fmt: skip
 
 

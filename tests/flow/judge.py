@@ -1,290 +1,364 @@
-"""Judge a recorder of control flow by the programs: recordings, values, gradients, and times of new points.
+"""Run programs through td.GuardedTape: values, gradients, changed objects, recordings, times.
 
-Run `python tests/flow/judge.py [--baseline] [--spellings N] [--csv FILE] [pattern ...]` from the root, with the root and `tests` on PYTHONPATH;
-a pattern is of titles, such as "huber*" or "*/generator".
+The programs are those of tests/flow/corpus, those of tests/flow/programs, each in every spelling, and random ones.
+
+`python tests/flow/judge.py [--table] [--seconds S] [--seeds N] [pattern ...]` from the root, with the root and `tests` on PYTHONPATH; a
+pattern is of titles, such as "loops.*", "huber_loss/*" or "random.mixed.*". Each program runs in a process of its own. `--numbers` writes
+tests/flow/corpus/recordings.txt, which has what is not right in one recording, for test_programs.py.
 """
 
+from __future__ import annotations
+
 import argparse
-import contextlib
-import csv
+import collections
 import dataclasses
+import fnmatch
+import functools
+import importlib
+import importlib.util
 import io
+import os
+import pathlib
+import pickle
+import select
 import signal
-import statistics
+import sys
 import time
-import traceback
+import types
 import warnings
 
 import numpy as np
 
 import tapediff as td
-from flow.programs import PROGRAMS, load, matching
+from tapediff.flow.state import values
+from tests.flow import corpus
+from tests.flow.programs import JUDGED, load
+from tests.random_programs import bodies, stateful_branching
+from tests.random_programs.branching import function_of
 
-try:
-    from tapediff.flow import flowed
-except ImportError:
-
-    def flowed(f):
-        """Return the function itself: the package has no interpreter yet."""
-        return f
-
-
-SECONDS = 20
-FEW, SOME = 3, 8
-# A new point that takes this much longer than in the median spelling of its program is a cliff, as are more recordings than FEW.
-SLOWER = 10.0
-# Points before this one may record and compile.
-SETTLED = 8
-VALUE_RTOL = 1e-9
-# Gradients are compared with another tape of the same operations: sums in another order, and selects in place of branches.
-GRADIENT_RTOL = 1e-7
+FOLDER = pathlib.Path(corpus.__file__).parent
+NUMBERS = FOLDER / "recordings.txt"
+SECONDS = 60.0
+# Of programs that recordings.txt does not name.
+EXPECTED = (1, "right")
+TRACKED = "a tracked value"
+# The order of sums may be another one.
+VALUE_RTOL, GRADIENT_RTOL = 1e-9, 1e-7
 
 
-class TooSlow(BaseException):
-    """A program has used up its time; no Exception, so that no handler on the way catches it."""
-
-
-@dataclasses.dataclass(slots=True)
-class Verdict:
-    """What a recorder made of one program.
+@dataclasses.dataclass
+class Result:
+    """The verdict on a program.
 
     Args:
-        program: the program.
-        recordings: tapes recorded for all points; None if the count could not be read.
-        points: how many points were evaluated.
-        wrong: how many had another value or gradient.
-        unjudged: how many have no gradient to compare with, as they cannot be recorded alone.
-        errors: types of the exceptions that plain Python does not raise, by point.
+        title: of the program.
+        outcome: "right", "wrong", "error", "timeout" or "unjudged".
+        recordings: their number.
         first: seconds of the first point.
-        later: median seconds of the points from the ninth on; nan without any.
-        plain: median seconds of plain Python.
-        example: the first error or mismatch.
+        later: seconds of all further points.
+        reasons: where something is wrong, what; why recordings are of a single path.
     """
 
-    program: object
-    recordings: int | None = None
-    points: int = 0
-    wrong: int = 0
-    unjudged: int = 0
-    errors: list = dataclasses.field(default_factory=list)
+    title: str
+    outcome: str = "timeout"
+    recordings: int = 0
     first: float = float("nan")
-    later: float = float("nan")
-    plain: float = float("nan")
-    example: str = ""
-
-    @property
-    def right(self):
-        """Whether all points were evaluated, each with the right value and gradient."""
-        return not self.wrong and not self.errors and self.points == len(self.program.points)
-
-    def at_most(self, recordings):
-        """Whether the program is right and took no more than so many recordings."""
-        return self.right and self.recordings is not None and self.recordings <= recordings
+    later: float = 0.0
+    reasons: list = dataclasses.field(default_factory=list)
 
 
-@contextlib.contextmanager
-def time_limit(seconds):
-    """Raise TooSlow after some seconds, and again each second until it has got through."""
+# The programs
 
-    def stop(number, frame):
-        raise TooSlow
+SPELLED = {program.title: program for program in JUDGED}
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+
+@functools.cache
+def titles(seeds=12):
+    """The names of all programs.
+
+    "module.program" in the corpus, "base/spelling", "random.kind.seed", or "random.kind.seed.form" of a body in a loop or sub-tape.
+    """
+    found = [f"{file.stem}.{name}" for file in sorted(FOLDER.glob("[a-z]*.py")) for name in functions_of(fresh(file.stem))]
+    found += SPELLED
+    for kind in stateful_branching.KINDS:
+        forms = [form.__name__ for form in bodies.FORMS]
+        found += [f"random.{kind}.{seed}" for seed in range(seeds)]
+        found += [f"random.{kind}.{seed}.{forms[seed % len(forms)]}" for seed in range(0, seeds, 2)]
+    return [*found, *(f"random.results.{seed}.{form.__name__}" for seed in range(seeds) for form in bodies.FORMS_OF_RESULTS[seed % 3 :][:1])]
+
+
+def program(title):
+    """A program and its points: of a module that is loaded for it, so that no other run has changed its objects."""
+    if title in SPELLED:
+        return load(SPELLED[title]), list(SPELLED[title].points)
+    name, _, rest = title.partition(".")
+    if name != "random":
+        module = fresh(name)
+        return functions_of(module)[rest], list(getattr(module, "POINTS", corpus.SIX))
+    kind, seed, *form = rest.split(".")
+    with warnings.catch_warnings(action="ignore", category=SyntaxWarning):  # of the identity of a literal
+        f = function_of(bodies.ALL_KINDS[kind](int(seed)).text())
+    return getattr(bodies, form[0])(f) if form else f, stateful_branching.points(int(seed), 6)
+
+
+def fresh(name):
+    """A module of programs that is executed once more."""
+    spec = importlib.util.find_spec(f"{corpus.__name__}.{name}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(spec.name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def functions_of(module):
+    """The programs of a module, by their names."""
+    return {f.__name__: f for group in ("PROGRAMS", "TRAPS") for f in getattr(module, group, ())} | getattr(module, "CASES", {})
+
+
+# Running them
+
+
+@np.errstate(all="ignore")
+def judged(title):
+    """Run a program at all its points; give the result as far as it is known after each of them."""
+    result, whys = Result(title), []
+    (f, points), (plain, _) = program(title), program(title)
+    guarded = td.GuardedTape(f, on_new_tape="interpret", compile_after=1000, max_tapes=1000)
+    wrong, errors, unjudged = [], [], 0
+    with warnings.catch_warnings(), reasons_in(whys):
+        warnings.simplefilter("ignore")
+        for number, x in enumerate(points):
+            ours, its, start = x.copy(), x.copy(), time.perf_counter()
+            ending, found = outcome(lambda: float(plain(its))), outcome(lambda: td.value_and_gradient(guarded, ours))
+            seconds = time.perf_counter() - start
+            fault = compared(found, ending, lambda found, is_first=number == 0: slope(title, x, found, is_first))
+            if number == 0 and not fault:
+                state, pythons = state_of(f, ours), state_of(plain, its)
+                if not agree(state, pythons) and state != state_when_recorded(title, x):
+                    fault = f"state {state!r:.300}, Python {pythons!r:.300}"
+            if fault == "unjudged":
+                unjudged += 1
+            elif fault:
+                (errors if fault.startswith("error") else wrong).append(f"{fault} at {x}")
+            result.recordings = guarded.stats.recordings
+            result.first = seconds if number == 0 else result.first
+            result.later += seconds if number else 0.0
+            result.reasons = [*wrong[:2], *errors[:2], *collections.Counter(whys)]
+            yield result
+    result.outcome = "wrong" if wrong else "error" if errors else "unjudged" if unjudged == len(points) else "right"
+    yield result
+
+
+def outcome(call):
+    """What a call gives, or the error that it raises."""
     try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+        return call()
+    except Exception as error:  # noqa: BLE001 - one form's is compared with the other's
+        return error
 
 
-def with_flow(f):
-    """Return the target that is judged: the interpreter, with one tape for all paths where it can."""
-    return td.GuardedTape(flowed(f), merge=False, on_new_tape="interpret", compile_after=1000, max_tapes=1000)
-
-
-def with_defaults(f):
-    """Return what is compared with: the package without any setting."""
-    return td.GuardedTape(f)
-
-
-def expected_at(f, x):
-    """Return the gradient of a tape recorded at the point itself; or None if f cannot be recorded there."""
-    # Whatever stops a recording stops the comparison only.
-    try:
-        return td.gradient(td.record(f, x.copy()), x.copy())
-    except Exception:  # noqa: BLE001
-        return None
-
-
-def judge_point(target, f, x, verdict):
-    """Evaluate one point, and return the seconds it took; None after an error."""
-    expected = f(x.copy())
-    start = time.perf_counter()
-    # Any error is a finding: plain Python has none here.
-    try:
-        value, gradient = td.value_and_gradient(target, x.copy())
-    except Exception as error:  # noqa: BLE001
-        verdict.errors.append(type(error).__name__)
-        verdict.example = verdict.example or "".join(traceback.format_exception_only(error)).strip()
-        return None
-    finally:
-        verdict.points += 1
-    seconds = time.perf_counter() - start
-    slope = expected_at(f, x)
-    if not np.allclose(value, expected, rtol=VALUE_RTOL, atol=0.0):
-        verdict.wrong += 1
-        verdict.example = verdict.example or f"value {value!r}, plain Python {expected!r}"
-    elif slope is None:
-        verdict.unjudged += 1
-    elif not np.allclose(gradient, slope, rtol=GRADIENT_RTOL, atol=1e-9 * (1.0 + np.max(np.abs(slope)))):
-        verdict.wrong += 1
-        verdict.example = verdict.example or f"gradient {gradient}, alone {slope}"
-    return seconds
-
-
-def judge(program, make=with_flow, seconds=SECONDS):
-    """Evaluate a program at all its points.
+def compared(found, ending, slope_at):
+    """The fault of an answer, or "unjudged", or "" for none.
 
     Args:
-        program: the program.
-        make: function that makes a target from f.
-        seconds: after so many the rest is left out, which counts as an error.
-
-    Returns:
-        The verdict.
+        found: value and gradient, or an error.
+        ending: the value or error of plain Python.
+        slope_at: what the gradient is to be, or an error, by the one that was found.
     """
-    verdict, times, target = Verdict(program), [], None
-    f = load(program)
-    plain = []
-    for x in program.points:
-        start = time.perf_counter()
-        f(x.copy())
-        plain.append(time.perf_counter() - start)
-    verdict.plain = statistics.median(plain)
-    try:
-        with time_limit(seconds), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            target = make(f)
-            for x in program.points:
-                times.append(judge_point(target, f, x, verdict))
-    except TooSlow:
-        verdict.errors.append("TooSlow")
-        verdict.example = verdict.example or f"more than {seconds} s"
-    # What making a target raises is a finding as well.
-    except Exception as error:  # noqa: BLE001
-        verdict.errors.append(type(error).__name__)
-        verdict.example = verdict.example or "".join(traceback.format_exception_only(error)).strip()
-    if times and times[0] is not None:
-        verdict.first = times[0]
-    later = [t for t in times[SETTLED:] if t is not None]
-    if later:
-        verdict.later = statistics.median(later)
-    if target is not None:
-        verdict.recordings = target.stats.recordings
-    return verdict
+    if isinstance(found, Exception):
+        # What cannot be recorded by itself is refused here too.
+        wanted = [type(error) for error in (ending, slope_at(None)) if isinstance(error, Exception)]
+        return "" if type(found) in wanted else f"error {type(found).__name__}: {str(found)[:200]} instead of {wanted or ending}".replace("\n", " ")
+    if isinstance(ending, Exception):
+        return f"no {type(ending).__name__} raised, but {found[0]}"
+    if not np.isclose(found[0], ending, rtol=VALUE_RTOL, atol=1e-14, equal_nan=True):
+        return f"value {found[0]!r}, Python {ending!r}"
+    wanted = slope_at(found[1])
+    if isinstance(wanted, Exception):
+        return "unjudged"
+    tolerance = 1e-9 * (1.0 + np.max(np.abs(np.nan_to_num(wanted)), initial=0.0))
+    if not np.allclose(found[1], wanted, rtol=GRADIENT_RTOL, atol=tolerance, equal_nan=True):
+        return f"gradient {found[1]}, alone {wanted}"
+    return ""
 
 
-def cliffs(verdicts):
-    """Return the titles of programs that are much worse than other spellings of the same.
-
-    Args:
-        verdicts: of all programs that were judged.
-
-    Returns:
-        Set of titles: those of more than FEW recordings, and those whose later points take SLOWER times the median of all spellings.
-    """
-    found = set()
-    for verdict in verdicts:
-        spellings = [v.later for v in verdicts if v.program.name == verdict.program.name and np.isfinite(v.later)]
-        many = verdict.recordings is None or verdict.recordings > FEW
-        if many or (len(spellings) > 2 and verdict.later > SLOWER * statistics.median(spellings)):
-            found.add(verdict.program.title)
-    return found
+def slope(title, x, found, is_exact):
+    """The gradient of a tape of a point alone, or its error; what was found, if differences of values agree with it and are enough."""
+    if found is not None and not is_exact:
+        f, size = program(title)[0], max(1.0, np.max(np.abs(found), initial=0.0))
+        near = outcome(lambda: np.array([(f(x + step) - f(x - step)) / 2e-6 for step in 1e-6 * np.eye(len(x))]))
+        # A step of 1e-6 leaves six digits.
+        if not isinstance(near, Exception) and np.allclose(found, near, rtol=1e-5, atol=1e-6 * size):
+            return found
+    return outcome(lambda: td.gradient(td.record(program(title)[0], x.copy(), merge=False), x.copy()))
 
 
-def summary(verdicts):
-    """Return lines with the shares of programs by recordings, and the number of those that are wrong or raise."""
-    count, shares = len(verdicts), []
-    for limit in (1, FEW, SOME):
-        shares.append(f"at most {limit}: {sum(v.at_most(limit) for v in verdicts) / count:.0%}")
-    wrong, errors = sum(v.wrong > 0 for v in verdicts), sum(bool(v.errors) for v in verdicts)
-    slow, alone = sum("TooSlow" in v.errors for v in verdicts), sum(v.unjudged > 0 for v in verdicts)
-    return [
-        f"{count} programs; right, and recordings " + ", ".join(shares),
-        f"wrong: {wrong}; with errors: {errors} (of these too slow: {slow}); without a gradient to compare with at some point: {alone}",
-    ]
+def state_when_recorded(title, x):
+    """The state after a recording of a path: objects may hold tracked values then."""
+    f, given = program(title)[0], x.copy()
+    outcome(lambda: td.record(f, given, merge=False))
+    return state_of(f, given)
 
 
-HEADER = f"{'program':48} {'recordings':>10} {'wrong':>5} {'errors':>6} {'first ms':>8} {'later ms':>8} {'plain ms':>8}  cliff"
+def agree(state, pythons):
+    """True if a state is Python's, but for the tracked numbers that a recording leaves in objects that it changes."""
+    if isinstance(state, (tuple, list)) and isinstance(pythons, (tuple, list)):
+        return len(state) == len(pythons) and all(map(agree, state, pythons))
+    return state in (TRACKED, pythons)
 
 
-def row(verdict, cliff=None):
-    """Return a line of the table."""
-    recordings = "-" if verdict.recordings is None else verdict.recordings
-    times = " ".join(f"{1e3 * t:8.3f}" for t in (verdict.first, verdict.later, verdict.plain))
-    marks = "cliff" if cliff else ""
-    return f"{verdict.program.title:48} {recordings:>10} {verdict.wrong:>5} {len(verdict.errors):>6} {times}  {marks}".rstrip()
+class reasons_in:
+    """Collects why a recording has guards in place of joins, before the interpreter forgets it."""
+
+    def __init__(self, whys):
+        self.whys, self.reset = whys, values.State.reset
+
+    def __enter__(self):
+        def noted(state):
+            if hasattr(state, "report"):
+                self.whys.extend(reason.what for _, reason in state.report.guards.values())
+            self.reset(state)
+
+        values.State.reset = noted
+
+    def __exit__(self, *_):
+        values.State.reset = self.reset
 
 
-def write(file, verdicts, found):
-    """Write the verdicts as CSV, seconds in columns of their own."""
-    with open(file, "w", newline="", encoding="utf-8") as out:
-        writer = csv.writer(out)
-        writer.writerow(
-            "program spelling recordings points wrong unjudged errors first later plain cliff example".split()
-        )
-        for v in verdicts:
-            errors, cliff = " ".join(sorted(set(v.errors))), v.program.title in found
-            writer.writerow([v.program.name, v.program.spelling, v.recordings, v.points, v.wrong, v.unjudged, errors,
-                             v.first, v.later, v.plain, cliff, v.example])  # fmt: skip
+def state_of(f, *given):
+    """State that a program may have changed: its arguments, defaults, closure, and the global objects of its module."""
+    f = f.func if isinstance(f, functools.partial) else f
+    f = getattr(f, "__func__", f)
+    if not isinstance(f, types.FunctionType):
+        return frozen((given, f))
+    names = {name: value for name, value in f.__globals__.items() if not name.startswith("__") and is_state(value)}
+    cells = [cell.cell_contents for cell in f.__closure__ or () if is_state(cell.cell_contents)]
+    return frozen((given, f.__defaults__, names, cells))
+
+
+def is_state(value):
+    return not isinstance(value, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType)) and not (
+        isinstance(value, type) and not value.__module__.startswith("tests.")
+    )
+
+
+def frozen(value, seen=None):
+    """A copy of a value that can be compared: containers, arrays, objects and classes of the tests."""
+    seen = {} if seen is None else seen
+    if type(value).__module__.startswith("tapediff."):
+        return TRACKED
+    if value is None or isinstance(value, (bool, int, str, bytes)):
+        return value
+    if isinstance(value, (float, np.generic)):
+        return f"{float(value):.12g}" if isinstance(value, (float, np.floating)) else repr(value)
+    if id(value) in seen:
+        return f"again {seen[id(value)][0]}"
+    seen[id(value)] = len(seen), value  # kept, so that no other object gets its address
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, [frozen(v) for v in value.ravel().tolist()[:1000]]
+    if isinstance(value, dict):
+        return type(value).__name__, [(str(k), frozen(v, seen)) for k, v in list(value.items())[:1000] if not callable(k)]
+    if isinstance(value, (list, tuple, collections.deque)):
+        return type(value).__name__, [frozen(v, seen) for v in list(value)[:1000]]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))
+    if isinstance(value, type) or type(value).__module__.startswith("tests."):
+        parts = {k: v for k, v in vars(value).items() if not k.startswith("__") and is_state(v)} if hasattr(value, "__dict__") else {}
+        return getattr(value, "__name__", type(value).__name__), frozen(parts, seen)
+    return type(value).__name__
+
+
+# The table
+
+
+def in_a_process(call, seconds):
+    """The last value of a generator in a child; None where it fails, or takes too long for any."""
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        os.close(reader)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for number in (1, 2):
+            os.dup2(nowhere, number)
+        with os.fdopen(writer, "wb") as out:
+            try:
+                for value in call():
+                    pickle.dump(value, out)
+                    out.flush()
+            finally:
+                os._exit(0)
+    os.close(writer)
+    data, end = b"", time.monotonic() + seconds
+    while select.select([reader], [], [], max(0.0, end - time.monotonic()))[0]:
+        part = os.read(reader, 1 << 16)
+        if not part:
+            break
+        data += part
+    else:
+        os.kill(child, signal.SIGKILL)
+    os.close(reader)
+    os.waitpid(child, 0)
+    return last_of(data)
+
+
+def last_of(data):
+    """The last value that a child has written."""
+    value, rest = None, memoryview(data)
+    while len(rest):
+        try:
+            stream = io.BytesIO(rest)
+            value = pickle.load(stream)
+            rest = rest[stream.tell() :]
+        except Exception:  # noqa: BLE001 - cut off
+            break
+    return value
+
+
+def table(results):
+    """The results by outcome."""
+    lines = [f"{len(results)} programs, {sum(r.recordings == 1 for r in results)} with one recording"]
+    for outcome in ("wrong", "error", "timeout", "unjudged", "right"):
+        found = [r for r in results if r.outcome == outcome]
+        lines.append(f"\n{outcome}: {len(found)}")
+        for r in sorted(found, key=lambda r: -r.recordings):
+            if outcome == "right" and r.recordings <= 1:
+                continue
+            lines.append(f"  {r.title}: {r.recordings} recordings, {r.first:.2f} s + {r.later:.2f} s")
+            lines += [f"      {reason[:400]}" for reason in r.reasons[:4]]
+    lines += [f"slowest: {r.title} {r.first:.2f} s, then {r.later:.2f} s" for r in sorted(results, key=lambda r: -r.first - r.later)[:20]]
+    return "\n".join(lines)
+
+
+def known():
+    """Of each program that is not right in one recording the stored number of recordings and outcome: a fault that is known, or "right"."""
+    parts = [line.split(maxsplit=2) for line in NUMBERS.read_text().splitlines()]
+    return {title: (int(number), outcome) for number, outcome, title in parts}
 
 
 def main():
-    """Judge the programs that the command line names, and print the table."""
-    parser = argparse.ArgumentParser(description="Judge a recorder of control flow by programs in plain Python.")
-    parser.add_argument("patterns", nargs="*", help='of titles, such as "huber*" or "*/trade"')
-    parser.add_argument("--baseline", action="store_true", help="judge td.GuardedTape(f) with its own options")
-    parser.add_argument(
-        "--spellings", type=int, default=0, metavar="N", help="judge N spellings of each base program, spread evenly"
-    )
+    """Run the programs that the command line names."""
+    parser = argparse.ArgumentParser(description="Judge programs with control flow.")
+    parser.add_argument("patterns", nargs="*", default=["*"])
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit of one program")
-    parser.add_argument("--examples", action="store_true", help="print the first error or mismatch of each program")
-    parser.add_argument("--csv", metavar="FILE", help="write the verdicts to a file as well")
+    parser.add_argument("--seeds", type=int, default=12, help="number of random programs of each kind")
+    parser.add_argument("--table", action="store_true", help="print a table at the end only")
+    parser.add_argument("--numbers", action="store_true", help="write the numbers of recordings")
     options = parser.parse_args()
-    programs = matching(options.patterns)
-    if options.spellings:
-        programs = sampled(programs, options.spellings)
-    if not programs:
-        parser.error(f"none of {len(PROGRAMS)} titles fits {' '.join(options.patterns)}")
-    verdicts = []
-    print(HEADER)
-    for program in programs:
-        verdicts.append(judge(program, with_defaults if options.baseline else with_flow, options.seconds))
-        print(row(verdicts[-1]), flush=True)
-        if options.examples and verdicts[-1].example:
-            print("    " + verdicts[-1].example[:300].replace("\n", "\n    "))
-    found = cliffs(verdicts)
-    print(f"\ncliffs: {len(found)} of {len(verdicts)}")
-    for verdict in verdicts:
-        if verdict.program.title in found:
-            print(row(verdict, cliff=True))
-    print()
-    print("\n".join(summary(verdicts)))
-    if options.csv:
-        write(options.csv, verdicts, found)
-
-
-def sampled(programs, count):
-    """Return some spellings of each base program, other ones for each, and all programs of one spelling."""
-    by_name = {}
-    for program in programs:
-        by_name.setdefault(program.name, []).append(program)
-    kept = []
-    for turn, spellings in enumerate(by_name.values()):
-        step = max(1, len(spellings) // count)
-        kept += spellings[turn % step :: step][:count]
-    return kept
+    results = []
+    list(judged("branches.robust"))  # imports what recordings import late
+    for title in titles(options.seeds):
+        if not any(fnmatch.fnmatch(title, pattern) for pattern in options.patterns):
+            continue
+        result = in_a_process(lambda title=title: judged(title), options.seconds) or Result(title)
+        results.append(result)
+        if not options.table:
+            print(f"{result.outcome:8} {result.recordings:3} {result.first:6.2f} {result.later:6.2f} {title}", *(r[:250] for r in result.reasons[:2]), flush=True)
+    print(table(results))
+    if options.numbers:
+        numbers = known() | {r.title: (r.recordings, r.outcome) for r in results}
+        stored = [title for title in titles() if numbers.get(title, EXPECTED) != EXPECTED]
+        NUMBERS.write_text("".join(f"{numbers[title][0]} {numbers[title][1]} {title}\n" for title in stored))
 
 
 if __name__ == "__main__":

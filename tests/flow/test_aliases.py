@@ -33,17 +33,6 @@ def one_name(x):
     return won + 2 * game.points[0] + game.points[1]
 
 
-def in_a_list(x):
-    game, kept = Game(0.1), []
-    for v in x:
-        if v > 0.5:
-            kept.append(game)
-        if v < 0:
-            game = Game(v)
-        game.add(v)
-    return sum(g.points[0] + g.played for g in kept) + game.points[0]
-
-
 def in_an_attribute(x):
     game, holder = Game(0.1), Holder()
     holder.game = game
@@ -55,52 +44,6 @@ def in_an_attribute(x):
         holder.game.played += v
         game.add(v)
     return game.points[0] + game.played + 2 * holder.game.played + holder.game.points[0]
-
-
-def in_a_bound_method(x):
-    game = Game(0.1)
-    add = game.add
-    for v in x:
-        if v < 0:
-            game = Game(v)
-        add(v)
-        if v > 0.6:
-            add = game.add
-    return game.points[0] + game.played
-
-
-def in_a_default(x):
-    game, calls = Game(0.1), []
-    for v in x:
-        if v > 0.3:
-            calls.append(lambda g=game: 2 * g.points[0])
-        if v < 0:
-            game = Game(v)
-        game.add(v)
-    return sum(call() for call in calls) + game.points[0]
-
-
-def on_one_side_only(x):
-    first, second = Game(0.0), Game(1.0)
-    for v in x:
-        if v > 0:
-            second = first
-        elif v < -0.5:
-            first = Game(v)
-        second.played += v
-        first.points[1] += v
-    return 2 * second.played + first.played + second.points[1]
-
-
-def its_list_has_a_name(x):
-    game = Game(0.1)
-    points = game.points
-    for v in x:
-        game.add(v)
-        if v > 0.5:
-            game = Game(v)
-        points[0] += v
-    return 2 * game.points[0] + points[0]
 
 
 def nested_lists(x):
@@ -135,52 +78,6 @@ def in_a_handler(x):
     return game.played + before.played + game.points[0]
 
 
-def chosen_by_calls(x):
-    def pick(game, v):
-        return game if v > 0 else Game(v)
-
-    first = game = Game(0.3)
-    for v in x:
-        game = pick(game, v)
-        game.played += v
-    return game.played + 2 * first.played
-
-
-def arrays_that_are_read(x):
-    r = np.array([x[0], x[1]])
-    for v in x:
-        if r[0] > 0:
-            r = 0.5 * r + v
-        elif r[1] < -2:
-            break
-        else:
-            r = r - v
-            step = r / 2
-            r = r + step
-    return r @ r
-
-
-def arrays_that_are_written(x):
-    a, b = np.array([x[0], x[1]]), np.array([x[2], x[3]])
-    c = a if x[4] > 0 else b
-    c[0] = 5.0 * x[5]
-    return a[0] + 2 * b[0] + c[1]
-
-
-def arrays_that_are_written_later(x):
-    a, b = np.array([x[0], x[1]]), np.array([x[2], x[3]])
-    c = a if x[4] > 0 else b
-    d = 1.0 * c
-    a[1] = 0.0
-    return d[1] + c[1]
-
-
-def arrays_that_are_told_apart(x):
-    a, b = np.array([x[0], x[1]]), np.array([x[2], x[3]])
-    c = a if x[4] > 0 else b
-    return (2.0 if c is a else 3.0) * c[0]
-
-
 def lists_that_are_read(x):
     def cost(point):
         return (x[0] - point[0]) ** 2 + (point[1] - x[1] * point[0]) ** 2
@@ -195,33 +92,6 @@ def lists_that_are_read(x):
         else:
             points = [best, *([(a + b) / 2 for a, b in zip(best, point)] for point in points[1:])]
     return cost(min(points, key=cost))
-
-
-def lists_that_are_written(x):
-    a, b = [x[0], 1.0], [x[1], 2.0]
-    c = a if x[2] > 0 else b
-    c[0] += x[3]
-    a.append(x[4])
-    return a[0] + 3 * b[0] + len(c) * c[1]
-
-
-def lists_that_grow_for_a_while(x):
-    a, b = [x[0], 1.0], [x[1], 2.0]
-    c = a if x[2] > 0 else b
-    a.append(x[3])
-    total = sum(c)
-    a.pop()
-    return total + len(c)
-
-
-def lists_that_a_loop_writes(x):
-    a, b, s = [x[0], 1.0], [x[1], 2.0], 0.0
-    c = a
-    for k in range(40):
-        a[0] = k * x[2]
-        s += c[0]
-        c = a if np.sin(k * x[3]) > x[4] else b
-    return s
 
 
 def lists_that_are_told_apart(x):
@@ -243,25 +113,8 @@ def an_object_or_none(x):
     return s if game is None else s + game.points[0]
 
 
-def replaced_in_a_loop_that_may_not_run(x):
-    s, game, row = abs(x[0]), Game(x[1]), [x[2]]
-    first, pair, table, some = game, (row, 1), {"row": row}, tuple(r for r in [row] if x[3] > 0)
-    while s < 1.5:
-        game = Game(game.points[0] + x[1])
-        pair = [pair[0][0] + 1.0], 2
-        table["row"] = [s]
-        some = tuple([r[0] + s] for r in some)
-        s += abs(x[3]) + 0.3
-    first.add(5.0)
-    row[0] += 5.0
-    return game.points[0] + 2 * pair[0][0] + 3 * table["row"][0] + 4 * sum(r[0] for r in some) + pair[1] + game.played
-
-
 PROGRAMS = [
-    one_name, in_a_list, in_an_attribute, in_a_bound_method, in_a_default, on_one_side_only, its_list_has_a_name, nested_lists, in_a_handler,
-    chosen_by_calls, an_object_or_none, arrays_that_are_read, arrays_that_are_written, arrays_that_are_written_later, arrays_that_are_told_apart,
-    lists_that_are_read, lists_that_are_written, lists_that_grow_for_a_while, lists_that_a_loop_writes, lists_that_are_told_apart,
-    replaced_in_a_loop_that_may_not_run,
+    one_name, in_an_attribute, nested_lists, in_a_handler, an_object_or_none, lists_that_are_read, lists_that_are_told_apart,
 ]  # fmt: skip
 
 

@@ -32,12 +32,6 @@ def extremes(x):
     return max(x) + min(x[0], x[1], 0.5) + max((v for v in x if v < 1), default=0.0)
 
 
-def sorted_by_key(x):
-    y = sorted(x)
-    z = sorted(x, key=lambda v: abs(v), reverse=True)
-    return y[0] + 2 * y[1] - y[-1] + sum(i * v for i, v in enumerate(z))
-
-
 def sorted_tuples(x):
     pts = sorted((v, i, x[-1 - i]) for i, v in enumerate(x))
     return sum(k * p[1] * p[2] for k, p in enumerate(pts))
@@ -77,36 +71,8 @@ def compared_tuples(x):
     return (a[0] if a < b else b[0]) + (3 if [x[0] > 0, 1] == [True, 1] else 2) * x[1]
 
 
-def sort_and_remove(x):
-    items = list(x[:4])
-    items.sort(key=lambda v: -v)
-    items.remove(max(items))
-    return items[0] + 2 * items[-1] + len(items)
-
-
-def int_of_a_number(x):
-    return int(x[0] * 2) * x[1]
-
-
 def floor_ceil_trunc(x):
     return math.floor(x[0] * 2) * x[1] + math.ceil(x[2]) * x[3] + math.trunc(x[4]) * x[5]
-
-
-def rounded(x):
-    return round(x[0] * 2) * x[1] + round(x[2], 1)
-
-
-def float_of_a_number(x):
-    return float(x[0]) * 2 + float(x[1] > 0) * x[2] + float(int(x[3]))
-
-
-def bool_of_a_number(x):
-    return bool(x[0] > 0) * x[1] + (bool(x[0] > 0) + 1) * x[2]
-
-
-def divmod_pow_abs(x):
-    q, r = divmod(x[0], 0.7)
-    return q * x[1] + r + pow(x[2], 2) + abs(x[3])
 
 
 def isinstance_of_a_choice(x):
@@ -121,11 +87,6 @@ def statistics_of_lists(x):
         + statistics.mean(x)
         + statistics.stdev(x)
     )
-
-
-def counter(x):
-    c = collections.Counter("pos" if v > 0 else "neg" for v in x)
-    return c["pos"] * x[0] + c["neg"] * x[1] + c["none"]
 
 
 def heap(x):
@@ -148,16 +109,6 @@ def heap_functions(x):
     return sum(k * v for k, v in enumerate(h)) + a[0] + 2 * a[1] + b[0] - 3 * b[1]
 
 
-def heap_of_data_length(x):
-    h = []
-    for v in x:
-        if v > 0:
-            heapq.heappush(h, (v, 1.0))
-        elif h:
-            heapq.heappop(h)
-    return sum(k * v[0] for k, v in enumerate(h)) + (h[0][0] if h else 1.0)
-
-
 def bisected(x):
     edges = [-1.0, 0.0, 0.5, 1.0]
     w = [x[0], 2.0, x[1], 3.0, x[2]]
@@ -174,18 +125,10 @@ def insorted(x):
     return sum(k * v for k, v in enumerate(a)) + sum(k * k * v for k, v in enumerate(falling))
 
 
-def groups(x):
-    return sum(len(list(g)) * (1 if k else 2) * x[0] for k, g in itertools.groupby(x, key=lambda v: v > 0))
-
-
 def groups_of_pairs(x):
     found = [(up, [k * v for k, v in g]) for up, g in itertools.groupby(enumerate(x), key=lambda p: p[1] > 0)]
     ahead = [(up, sum(v * w for v, w in g)) for up, g in itertools.groupby(zip(x, x[::-1]), key=lambda p: p[0] > p[1])]
     return sum(max(g) * len(g) if up else -sum(g) for up, g in found) + sum(v if up else 2 * v for up, v in ahead)
-
-
-def starmapped(x):
-    return sum(map(lambda a, b: a if a > b else b * 2, x, x[1:]))
 
 
 def intervals(x):
@@ -199,22 +142,10 @@ def intervals(x):
     return sum((k + 1) * (b - a) for k, (a, b) in enumerate(out))
 
 
-def arguments_of_extremes(x):
-    best, arg = max((v, i) for i, v in enumerate(x))
-    j = min(range(len(x)), key=lambda i: x[i])
-    return best * arg + x[j] * j
-
-
 def sorted_objects(x):
     it = sorted([Item(v) for v in x[:4]])
     m = max(it, key=lambda i: i.v)
     return it[0].v + 2 * it[1].v + m.v
-
-
-def accumulated_from_a_value(x):
-    kept = [v for v in x if v > 0]
-    own = itertools.accumulate((v for v in x if v > -0.5), lambda a, b: a * b + 1, initial=x[1])
-    return sum(k * v for k, v in enumerate(itertools.accumulate(kept, initial=x[0]))) + sum(own) + list(itertools.accumulate(x, initial=2.0))[3]
 
 
 def exact_sums(x):
@@ -276,39 +207,26 @@ def sorted_by_data(x):
 
 PROGRAMS = [
     by_keys_that_some_are_themselves,
-    accumulated_from_a_value,
     exact_sums,
     keys_in_any_order,
     lower_and_upper_medians,
     medians_of_some,
     extremes,
-    sorted_by_key,
     sorted_tuples,
     map_filter_reduce,
     takewhile_dropwhile,
     accumulated,
     index_and_count,
     compared_tuples,
-    sort_and_remove,
-    int_of_a_number,
     floor_ceil_trunc,
-    rounded,
-    float_of_a_number,
-    bool_of_a_number,
-    divmod_pow_abs,
     isinstance_of_a_choice,
     statistics_of_lists,
-    counter,
     heap,
     heap_functions,
-    heap_of_data_length,
     bisected,
     insorted,
-    groups,
     groups_of_pairs,
-    starmapped,
     intervals,
-    arguments_of_extremes,
     sorted_objects,
 ]
 

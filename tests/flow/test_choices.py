@@ -38,19 +38,6 @@ def gen(v):
     return v + 1
 
 
-def caught_by_data(x):
-    kind = ValueError if x[0] > 0 else KeyError
-    try:
-        if x[1] > 0:
-            raise KeyError("a")
-        s = x[2]
-    except kind as e:
-        s = x[3] * len(e.args)
-    except (IndexError, LookupError):
-        s = x[4]
-    return s
-
-
 def caught_by_some(x):
     kinds = tuple([k for k, v in zip((ValueError, KeyError, IndexError), x) if v > 0])
     try:
@@ -150,15 +137,6 @@ def keys_of_choices(x):
     d[b] = x[4]
     d[k, j] = 1.5
     return sum(v for v in d.values()) + len(d) * x[0] + d.get(True, 3.0) + d.get((3, "a"), 5.0) + ("a" in d) * 7
-
-
-def keys_of_tuples(x):
-    d, k = ({}, 0)
-    for v in x:
-        k += 1 if v > 0 else 2 if v < -1 else 0
-        key = (k, k % 2) if v < 1 else (k, "s")
-        d[key] = d.get(key, 0.0) + v
-    return d.get((2, 0), 1.0) + len(d) * x[0] + d.get((3, "s"), 2.0) + sum(d.values()) + d.get((1,), 4.0)
 
 
 def sets_by_data(x):
@@ -473,31 +451,9 @@ def comparisons_of_sets(x):
     return found * x[0] + len(a ^ b) + len(a | b) * 2 + len(a - b) * 3
 
 
-def order_of_plain_keys_among_others(x):
-    found, total = {}, 0.0
-    for k, v in enumerate(x):
-        found[math.floor(2 * v)] = v
-        if k == 2:
-            found[0] = 5.0
-        if v < 0:
-            found.pop(k - 2, None)
-    for k, v in found.items():
-        total = 0.5 * total + v * (k + 3)
-    return total
-
-
 def sets_of_keys(x):
     d = {n: v for n, v in zip("abc", x) if v > 0}
     return len(set(d)) * x[1] + ("a" in set(d)) + len(frozenset(d) | {"z"}) * x[2]
-
-
-def comparisons_of_sequences(x):
-    a, b, k = (1, x[0], x[1]), (1, x[0], x[2]), 1 if x[3] > 0 else 2
-    found = 0.0
-    for p, q in ((a, b), ((1, k), (1, 2, 3)), ([k, x[0]], [k, x[1]]), ((2, 1), (k, x[0])), ((1,), (1, k)), ([], [k]), ([k], [k])):
-        for n, holds in enumerate((p == q, p != q, p <= q, p < q, p >= q, p > q)):
-            found = 0.9 * found + (n + 1) * holds
-    return found * x[4]
 
 
 def stars_in_sets(x):
@@ -534,8 +490,6 @@ PROGRAMS = {
     loops_over_one_of_four: 1,
     stars_in_sets: 1,
     comparisons_of_sets: 1,
-    order_of_plain_keys_among_others: 1,
-    comparisons_of_sequences: 1,
     unjoinable_selected: 4,
     kwargs_of_choice: 1,
     in_of_iterables: 2,
@@ -547,7 +501,6 @@ PROGRAMS = {
     nested_functions_of_errors: 1,
     sets_and_dicts: 12,
     deque_ops: 10,
-    caught_by_data: 1,
     caught_by_some: 1,
     managers_by_data: 1,
     suppressed_by_data: 1,
@@ -555,7 +508,6 @@ PROGRAMS = {
     from_begun: 1,
     membership: 4,
     keys_of_choices: 9,
-    keys_of_tuples: 1,
     sets_by_data: 1,
     views: 9,
     unbound: 1,

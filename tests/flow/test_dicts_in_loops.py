@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -23,47 +23,6 @@ def visited(x):
     return s + len(seen)
 
 
-def counts(x):
-    found, u, s, n = {}, 0, 0.0, 0
-    while n < 25:
-        found[u] = found.get(u, 0) + 1
-        if found[u] > 3:
-            break
-        u = (u + 1 + int(abs(x[u % 6]) * 3)) % 7
-        s += x[u % 6] * found.get(u, 0.5)
-        n += 1
-    for place, (k, v) in enumerate(found.items()):
-        s += k * v * x[0] + place * x[1] * k
-    return s
-
-
-def best_by_cell(x):
-    best, t, s = {}, 0.0, 0.0
-    while t < 10:
-        cell = int(t * 1.3)
-        if cell not in best or x[0] * t < best[cell]:
-            best[cell] = x[0] * t + x[1]
-        s += best[cell]
-        t += 0.3 + abs(x[2])
-    return s
-
-
-def recently_used(x):
-    cache, cost, t = OrderedDict(), 0.0, 0.0
-    while t < 8:
-        key = int(5 * math.sin(t * x[0]) + 5)
-        if key in cache:
-            cache.move_to_end(key)
-            cost += 0.1 * cache[key]
-        else:
-            cost += x[1]
-            cache[key] = t * x[1]
-            if len(cache) > 3:
-                cache.popitem(last=False)
-        t += 0.9 + 0.1 * abs(x[2])
-    return cost
-
-
 def by_name(x):
     spent, t = defaultdict(float), 0.0
     while t < 8:
@@ -73,17 +32,6 @@ def by_name(x):
             spent[who] = 0.0
         t += 0.5 + 0.1 * abs(x[3])
     return sum(spent.values()) + len(spent)
-
-
-def walker(x):
-    pos, heat, n, s = (0, 0), {}, 0, 0.0
-    while len(heat) < 6 and n < 40:
-        heat[pos] = heat.get(pos, 0.0) + abs(x[n % 6])
-        pos = (pos[0] + 1, pos[1]) if heat[pos] > x[0] + 0.5 else (pos[0], pos[1] + 1)
-        pos = (pos[0] % 3, pos[1] % 3)
-        s += heat.get(pos, x[1])
-        n += 1
-    return s + max(heat.values())
 
 
 def removed(x):
@@ -157,7 +105,7 @@ def keys_of_several_kinds(x):
     return s
 
 
-PROGRAMS = [keys_of_several_kinds, visited, counts, best_by_cell, recently_used, by_name, walker, removed, discarded, shortest, caught_within]
+PROGRAMS = [keys_of_several_kinds, visited, by_name, removed, discarded, shortest, caught_within]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

@@ -27,17 +27,6 @@ def annealing(x):
     return cost + rng.random() * x[2]
 
 
-def metropolis(x):
-    rng = np.random.default_rng(0)
-    at, height, moves = x[0], -0.5 * x[0] ** 2, 0
-    for _ in range(25):
-        new = at + x[1] * rng.normal()
-        found = -0.5 * new**2
-        if found > height or math.log(rng.random()) < found - height:
-            at, height, moves = new, found, moves + 1
-    return at * at + moves * x[2]
-
-
 def unlike_draws(x):
     rng = np.random.default_rng(3)
     s, v = 0.0, x[0]
@@ -60,34 +49,7 @@ def arrays_drawn(x):
     return (y * y).sum()
 
 
-def tracked_parameters(x):
-    rng = random.Random(2)
-    if x[0] > 0:
-        s = rng.gauss(x[1], 0.5) + rng.uniform(x[2], 2.0)
-    else:
-        s = rng.choice([x[3], x[4], 1.0])
-    return s * rng.gauss(x[5], 1.0)
-
-
-def drawn_by_a_function(x):
-    rng = random.Random(7)
-
-    def step(v):
-        return v + rng.random() if v < x[1] else v * 0.5
-
-    s = x[0]
-    for _ in range(8):
-        s = step(s)
-    try:
-        if s > x[2]:
-            s += rng.random()
-            raise ValueError
-    except ValueError:
-        s *= rng.random()
-    return s * rng.random()
-
-
-PROGRAMS = [annealing, metropolis, unlike_draws, arrays_drawn, tracked_parameters, drawn_by_a_function]
+PROGRAMS = [annealing, unlike_draws, arrays_drawn]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
@@ -189,15 +151,6 @@ def of_shared_state(x):
     return s + a.random()
 
 
-def of_a_shallow_copy(x):
-    a = np.random.default_rng(2)
-    b = copy.copy(a)
-    s = x[0]
-    for v in x[:3]:
-        s = s + a.normal() if v > 0 else s * 0.3 + b.random()
-    return s + a.random() + 2 * b.random()
-
-
 def given_to_scipy(x):
     rng = np.random.default_rng(1)
     s = rng.random()
@@ -226,7 +179,7 @@ def equal_arguments(x):
     return x[0] + y + (1 if isinstance(y, float) else 0) + rng.uniform(0, 1) * x[1]
 
 
-@pytest.mark.parametrize("program", [of_shared_state, of_a_shallow_copy, given_to_scipy, drawn_behind, equal_arguments], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("program", [of_shared_state, given_to_scipy, drawn_behind, equal_arguments], ids=lambda f: f.__name__)
 def test_states_that_others_read_or_change(program):
     """Guards decide them; each value is Python's."""
     assert recordings(program, POINTS[:12]) <= 8

@@ -28,70 +28,15 @@ def numbers(x):
     return (x[0] if t is a else x[1]) + (2 * x[2] if t is b else x[3])
 
 
-def ints(x):
-    a, b = 1, 2
-    t = a if x[4] > 0 else b
-    return x[0] if t is a else x[1]
-
-
 def a_bool(x):
     t = bool(x[4] > 0)
     return x[0] if t is True else x[1]
-
-
-def the_best(x):
-    vs = [v * 1.0 for v in x]
-    best = vs[0]
-    for v in vs:
-        if v > best:
-            best = v
-    s = 0.0
-    for k, v in enumerate(vs):
-        if v is best:
-            s += k * v
-    return s
-
-
-def that_of_max(x):
-    vs = [v * 1.0 for v in x]
-    best = max(vs)
-    s = 0.0
-    for k, v in enumerate(vs):
-        if v is best:
-            s += k * v
-    return s
-
-
-def a_tuple_of_min(x):
-    vs = [(v * 1.0, k) for k, v in enumerate(x)]
-    best = min(vs)
-    s = 0.0
-    for k, v in enumerate(vs):
-        if v is best:
-            s += k * v[0]
-    return s
 
 
 def all_others(x):
     pts = [(v * 1.0, k) for k, v in enumerate(x)]
     b = min(pts, key=lambda p: abs(p[0]))
     return sum(x[k] for k, p in enumerate(pts) if p is not b)
-
-
-def equal_tuples(x):
-    a = (1, 2)
-    b = (1, int(x[5] > 5) + 2)
-    t = a if x[4] > 0 else b
-    return x[0] if t is a else x[1]
-
-
-def arrays(x):
-    a = x[:2] * 1.0
-    b = x[2:4] * 1.0
-    t = a if x[4] > 0 else b
-    if t is b:
-        t = t * 2
-    return t[0] + (x[5] if t is a else 0.0)
 
 
 def in_a_list(x):
@@ -113,33 +58,6 @@ def an_attribute(x):
     return sum(k * v for k, v in enumerate(L) if v is o.best)
 
 
-def zero(x):
-    n = 0
-    for v in x:
-        if v > 0:
-            n += 1
-    z = 0
-    return x[0] if n is z else x[1]
-
-
-def a_start(x):
-    best = float("inf")
-    top = best
-    for v in x:
-        if v > 1 and v < best:
-            best = v
-    return x[0] if best is top else best
-
-
-def a_start_of_two(x):
-    start = (0.0, 0.0)
-    pos = start
-    for v in x:
-        if v > 1:
-            pos = (pos[0] + v, pos[1])
-    return x[0] if pos is start else pos[0]
-
-
 def two_choices(x):
     a = (x[0] * 1, 2)
     b = (x[1] * 1, 3)
@@ -147,19 +65,6 @@ def two_choices(x):
     t = (a if x[3] > 0 else b) if x[4] > 0 else c
     u = a if x[5] > 0 else t
     return (t is u) * x[0] + (2 * x[1] if u is c else x[2])
-
-
-def behind_an_error(x):
-    t = x[0] * 1
-    f = t
-    try:
-        if x[1] > 0:
-            raise ValueError
-        if x[2] > 0:
-            t = x[3] * 1
-    except ValueError:
-        t = x[4] * 1
-    return x[0] if t is f else x[1]
 
 
 def a_nan_in_a_list(x):
@@ -206,21 +111,11 @@ def a_sorted_entry(x):
 ONE = [
     tuples,
     numbers,
-    ints,
     a_bool,
-    the_best,
-    that_of_max,
-    a_tuple_of_min,
     all_others,
-    equal_tuples,
-    arrays,
     in_a_list,
     an_attribute,
-    zero,
-    a_start,
-    a_start_of_two,
     two_choices,
-    behind_an_error,
     a_nan_in_a_list,
     position_of_a_nan,
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import enum
 import math
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, deque
 
 import numpy as np
 import pytest
@@ -21,33 +21,6 @@ def histogram(x):
         k = math.floor(2 * v)
         counts[k] = counts.get(k, 0.0) + v
     return sum(w * w for w in counts.values()) + len(counts) * x[0] + counts.get(0, 1.0) + (3.0 if -1 in counts else x[1])
-
-
-def order_of_keys(x):
-    latest = {}
-    for v in x:
-        k = int(abs(v) * 5) % 3
-        if k in latest:
-            del latest[k]
-        else:
-            latest[k] = v
-    total = 0.0
-    for k, v in latest.items():
-        total = 0.5 * total + v * (k + 1)
-    return total
-
-
-def order_of_many_keys(x):
-    seen = {}
-    for v in x:
-        k = math.floor(2 * v)
-        seen[k] = seen[k] + v if k in seen else v * v
-        if len(seen) > 3:
-            seen.pop(k)
-    total = 0.0
-    for k in seen:
-        total = 0.5 * total + seen[k] * (k + 1)
-    return total
 
 
 def cells(x):
@@ -74,28 +47,12 @@ def counted(x):
     return common * x[0] + n * x[1] + counts[0] * x[2] + best + sum(n * n for n in counts.values())
 
 
-def grouped(x):
-    groups, others = defaultdict(list), {}
-    for v in x:
-        groups[int(abs(v) * 2) % 3].append(v)
-        others.setdefault(math.floor(v), []).append(v)
-    return sum(max(vs) * len(vs) for vs in groups.values()) + sum(min(vs) for vs in others.values())
-
-
 def popped_keys(x):
     shares = {k: x[k] for k in range(5)}
     total = 0.0
     for v in x:
         total = 0.5 * total + shares.pop(int(abs(v) * 3) % 5, 0.1)
     return total + sum(shares.values()) + len(shares) * x[0]
-
-
-def missing_key(x):
-    shares = {0: x[0], 1: x[1]}
-    try:
-        return shares[int(abs(x[2]) * 3)] * 2
-    except KeyError as error:
-        return x[3] * len(error.args)
 
 
 def names_as_keys(x):
@@ -114,16 +71,6 @@ def displays(x):
 
 
 # Sets
-
-
-def nearest_neighbours(x):
-    left, here, total = set(range(5)), 0.0, 0.0
-    while left:
-        k = min(sorted(left), key=lambda i: abs(here - x[i]))
-        total = 1.1 * total + abs(here - x[k])
-        here = x[k]
-        left.remove(k)
-    return total
 
 
 def occupied(x):
@@ -147,16 +94,6 @@ def switches(x):
     return (x[0] if "heat" in on else x[1]) + (x[2] if "vent" in on else 0.0) + len(on)
 
 
-def members_in_order(x):
-    seats = set()
-    for v in x:
-        seats.add(int(abs(v) * 3) % 6)
-    total = 0.0
-    for k in seats:
-        total = 0.5 * total + x[k]
-    return total
-
-
 def frozen(x):
     """Guards tell which members it has; the rest is merged."""
     seats, total = frozenset(k for k, v in enumerate(x[:2]) if v > 0), 0.0
@@ -168,56 +105,11 @@ def frozen(x):
 # Ranges
 
 
-def as_many(x):
-    total = 0.0
-    for k in range(int(abs(x[0]) * 3)):
-        total += x[1] * k + 1
-    return total
-
-
-def downwards(x):
-    count = 0
-    for v in x:
-        if v > 0:
-            count += 1
-    total = 0.0
-    for k in range(count - 1, -1, -1):
-        total = 0.5 * total + x[k]
-    return total
-
-
-def left_early(x):
-    total = 0.0
-    for k in range(int(abs(x[0]) * 2), int(abs(x[1]) * 4)):
-        if k == 3:
-            continue
-        if total > 5:
-            break
-        total += k * abs(x[2])
-    else:
-        total += 100
-    return total
-
-
-def steps(x):
-    a, b = int(abs(x[0]) * 2), int(abs(x[1]) * 6)
-    return sum(k * x[2] for k in range(b, a, -2)) + len(range(a, b, 3)) * x[3] + (x[4] if 2 in range(b) else 0.0)
-
-
 def listed(x):
     numbers = []
     for k in range(int(abs(x[0]) * 3)):
         numbers.append(x[1] * k)
     return sum(numbers) + (numbers[-1] if numbers else 7.0)
-
-
-def steps_from_few(x):
-    a, total = int(abs(x[0]) * 2) % 3, 0.0
-    for k in range(a, 9, 2):
-        total = 0.5 * total + k * x[1]
-    for k in range(9, a, -2):
-        total = 0.5 * total + k * x[2]
-    return total
 
 
 def listed_on_a_side(x):
@@ -245,16 +137,6 @@ def members_of_long_ranges(x):
 # Positions
 
 
-def board(x):
-    fields, here = [0.0] * 12, 0
-    for v in x:
-        here = (here + 1 + int(abs(v) * 2) % 6) % 12
-        fields[here] += v
-        if here == 5:
-            here = 2
-    return sum(f * f * (k + 1) for k, f in enumerate(fields))
-
-
 def grid(x):
     fields, i, j = [[0.0] * 4 for _ in range(3)], 0, 0
     for v in x:
@@ -274,14 +156,6 @@ def outside(x):
         return values[int(x[0] * 6)] + "abcdef"[int(x[1] * 6) :].count("e")
     except IndexError:
         return x[2]
-
-
-def rows_of_arrays(x):
-    matrix = x.reshape(2, 3) * 1.0
-    i, j = int(abs(x[0]) * 3) % 2, int(abs(x[1]) * 3) % 3
-    row = matrix[i]
-    row[1] += 2 * x[2]
-    return (matrix * matrix).sum() + matrix[i, j] + np.arange(6.0).reshape(2, 3)[i, j]
 
 
 def searched(x):
@@ -311,40 +185,7 @@ def oldest_first(x):
     return total
 
 
-def parts_replaced(x):
-    values, a, b = list(x), int(x[0] * 4), int(x[1] * 4)
-    values[a:b] = [1.0, x[2]]
-    values[:b] = [x[3]] * 2
-    return sum((i + 1) * v for i, v in enumerate(values)) + len(values)
-
-
 # Slices
-
-
-def halves(x):
-    k = int(min(max(x[0] + 2, 0), 6))
-    values = [2 * v for v in x]
-    return sum(values[:k]) - 0.5 * sum(values[k:]) + len(values[k:]) * x[1] + x[:k].sum() - np.sum(x[k:] ** 2)
-
-
-def from_the_end(x):
-    k, values = int(x[0] * 3), list(x)
-    return sum(values[k:]) - 2 * sum(values[:k]) + len(values[-3:k]) * x[1] + sum(values[::-1][k : k + 2])
-
-
-def cut_and_replaced(x):
-    values = list(x)
-    k, m = int(abs(x[0]) * 3) % 7, int(abs(x[1]) * 3) % 7
-    values[k:m] = [1.0, x[2]]
-    del values[k : k + 2]
-    values.insert(int(x[0] * 4), 9.0)
-    return sum((i + 1) * v for i, v in enumerate(values)) + len(values)
-
-
-def parts_of_text(x):
-    text, k = "hello world", int(abs(x[0]) * 4)
-    part = text[k:]
-    return len(part) * x[1] + part.count("o") + (x[2] if part.startswith("w") else 0.0)
 
 
 def read_where_it_is_inside(x):
@@ -435,14 +276,6 @@ def sets_of_bits(x):
     return length + x[0] * (bits & 5) + (~bits & 7) + (bits ^ 9) * x[1] + (-bits | 4) + (x[2] > 0 | (x[3] > 0)) * x[4] + (True & bits)
 
 
-def generator_of_numbers(x):
-    seed, total = int(abs(x[0]) * 1000) % 10_000, 0.0
-    while total < 5:
-        seed = (seed * 1103515245 + 12345) & 0x7FFFFFFF
-        total += (abs(x[1]) + 0.2) * (seed >> 16) / 32768
-    return total * x[2]
-
-
 def ones(x):
     count, n = 0, int(abs(x[0]) * 300)
     while n:
@@ -452,14 +285,10 @@ def ones(x):
 
 
 PROGRAMS = {
-    sets_of_bits: 1, generator_of_numbers: 1, ones: 1,
-    histogram: 1, order_of_keys: 1, order_of_many_keys: 1, cells: 1, counted: 1, grouped: 1, popped_keys: 1,
-    oldest_first: 1, missing_key: 1, names_as_keys: 1,
-    displays: 1, nearest_neighbours: 1, occupied: 1, switches: 1, members_in_order: 1, frozen: 4, as_many: 1, downwards: 1, left_early: 1, steps: 1,
-    board: 1, grid: 1, outside: 1, rows_of_arrays: 1, searched: 1, taken_out: 1, halves: 1, from_the_end: 1, cut_and_replaced: 1, parts_replaced: 1,
-    read_where_it_is_inside: 1,
-    parts_of_text: 1, supplies: 1, pairs_until_the_end: 1, native_functions: 1, texts: 1, calendar: 1,
-    listed: 1, steps_from_few: 1, members_of_long_ranges: 1, listed_on_a_side: 4, listed_in_iterations: 7,
+    sets_of_bits: 1, ones: 1, histogram: 1, cells: 1, counted: 1, popped_keys: 1, oldest_first: 1, names_as_keys: 1, displays: 1,
+    occupied: 1, switches: 1, frozen: 4, grid: 1, outside: 1, searched: 1, taken_out: 1, read_where_it_is_inside: 1, supplies: 1,
+    pairs_until_the_end: 1, native_functions: 1, texts: 1, calendar: 1, listed: 1, members_of_long_ranges: 1, listed_on_a_side: 4,
+    listed_in_iterations: 7,
 }  # fmt: skip
 
 

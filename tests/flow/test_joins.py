@@ -57,26 +57,6 @@ def objects_in_objects(p, steps=6):
     return body.place.x + body.place.y * body.hits
 
 
-def another_name_of_it(p):
-    a = Vector(p[0], p[1])
-    other = a
-    if p[0] > 0:
-        a = Vector(1.0, p[1])
-    a.x += 2.0
-    return other.x * 10 + a.x
-
-
-def a_name_within(p):
-    if p[0] > 0:
-        b = Vector(p[1], 1.0)
-        a = b
-    else:
-        b = Vector(0.0, 2.0)
-        a = Vector(2.0, p[2])
-    a.x = 5.0 * p[2]
-    return b.x + a.x * a.y
-
-
 def an_attribute_of_one_side(p):
     a = Vector(p[0], p[1])
     if p[0] > 0:
@@ -84,18 +64,6 @@ def an_attribute_of_one_side(p):
     else:
         a.z = 3.0
     return a.x * 2 + (a.z if p[0] <= 0 else p[2])
-
-
-def lists_made_anew(p):
-    s = [p[0], p[1]]
-    for k in range(4):
-        if s[0] > s[1]:
-            s = [s[1], s[0] * 0.5]
-        t = s
-        if p[2] > 0.1 * k:
-            s = [s[0] + 1.0, s[1]]
-        t[0] = t[0] * 1.5
-    return s[0] + 2 * s[1] + t[0]
 
 
 def returned_objects(p):
@@ -110,26 +78,8 @@ def returned_objects(p):
     return v.x + v.y
 
 
-def errors_between_changes(p):
-    a = Vector(p[0], p[1])
-    try:
-        b = Vector(1.0, 2.0)
-        b.x = p[0]
-        if p[1] > 0.2:
-            raise ValueError
-        b.x = p[2]
-        a = b
-        if p[2] > 0.2:
-            raise ValueError
-        b.y = 7.0 * p[0]
-    except ValueError:
-        return a.x + 3 * b.x + b.y
-    return a.x + b.y
-
-
 OBJECTS = [
-    ends_at_walls, objects_in_objects, another_name_of_it, a_name_within, an_attribute_of_one_side, lists_made_anew, returned_objects,
-    errors_between_changes,
+    ends_at_walls, objects_in_objects, an_attribute_of_one_side, returned_objects,
 ]  # fmt: skip
 
 

@@ -55,20 +55,6 @@ def sorted_circle(x):
     return total
 
 
-def two_lists(x):
-    a = [x[0], None]
-    b = [x[1], a]
-    a[1] = b
-    at = a
-    for v in x[2:]:
-        if v > at[0]:
-            at[0] += v
-            at = at[1]
-        else:
-            at[0] -= 0.5 * v
-    return a[0] + 2 * b[0]
-
-
 def in_turn(x):
     """A loop that data end goes from one object to the other; both keep what is written to them."""
     a = Node(abs(x[0]) + 0.2)
@@ -80,27 +66,6 @@ def in_turn(x):
         total += abs(at.value) + 0.1
         at = at.next
     return a.value * 2 + b.value + total
-
-
-def exchanged(x):
-    a, b = Node(x[0]), Node(x[1])
-    c, d, total, first = a, b, 0.0, 0.0
-    while total < 4.0:
-        c.value += 0.3 * abs(x[2])
-        total += abs(c.value) + 0.2
-        if c is a:
-            first += x[3]
-        c, d = d, c
-    return a.value * 2 + b.value + first + total
-
-
-def made_anew(x):
-    """Each iteration makes the object that the next one reads."""
-    node, total = Node(x[0]), 0.0
-    while total < 4.0:
-        node = Node(node.value * 0.9 + 0.3)
-        total += abs(node.value) + 0.2
-    return node.value + total
 
 
 def tree_with_parents(x):
@@ -148,19 +113,6 @@ def out_of_a_circle(x):
     return total + at[0]
 
 
-def in_itself(x):
-    a = [x[0]]
-    a.append(a)
-    at = a
-    for v in x[1:]:
-        if v > 0:
-            at = at[1]
-            at[0] += v
-        else:
-            at[0] *= v
-    return a[0]
-
-
 def means_in_order(x):
     """Isotonic regression: a stack of blocks, which a loop that data end joins."""
     blocks = []
@@ -174,18 +126,6 @@ def means_in_order(x):
     return sum(m * m * n for m, n in blocks)
 
 
-def means_of_two_stacks(x):
-    means, counts = [], []
-    for v in x[:5]:
-        means.append(v)
-        counts.append(1)
-        while len(means) > 1 and means[-2] > means[-1]:
-            m, c = means.pop(), counts.pop()
-            n = counts[-1] + c
-            means[-1], counts[-1] = (means[-1] * counts[-1] + m * c) / n, n
-    return sum(m * m * n for m, n in zip(means, counts))
-
-
 def largest_area(x):
     heights, stack, best = [*(abs(v) + 0.1 for v in x), 0.0], [], 0.0
     for k, v in enumerate(heights):
@@ -197,8 +137,7 @@ def largest_area(x):
 
 
 PROGRAMS = [
-    sorted_chain, sorted_circle, two_lists, in_turn, exchanged, made_anew, tree_with_parents, walk, out_of_a_circle, in_itself, means_in_order,
-    means_of_two_stacks, largest_area,
+    sorted_chain, sorted_circle, in_turn, tree_with_parents, walk, out_of_a_circle, means_in_order, largest_area,
 ]  # fmt: skip
 
 

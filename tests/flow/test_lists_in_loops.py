@@ -25,17 +25,6 @@ def served(x):
     return total + 0.5 * left + len(queue) * 0.3 + clock
 
 
-def split_up(x):
-    stack, total = [x[0], x[1], x[2]], 0.0
-    while stack:
-        v = stack.pop()
-        total += v * v
-        if v > 0.5:
-            stack.append(v - 0.7)
-            stack.append(0.3 * v)
-    return total
-
-
 def breadth_first(x):
     queue, total = collections.deque((v, 0) for v in x[:3]), 0.0
     while queue:
@@ -45,21 +34,6 @@ def breadth_first(x):
             queue.append((0.5 * v, depth + 1))
             queue.append((0.4 * v, depth + 1))
     return total
-
-
-def operators_by_rank(x):
-    values, ops, rank = [1.0], [], {"+": 1, "*": 2}
-    for v in x:
-        op = "*" if v > 0.0 else "+"
-        while ops and rank[ops[-1]] >= rank[op]:
-            b, a = values.pop(), values.pop()
-            values.append(a * b if ops.pop() == "*" else a + b)
-        ops.append(op)
-        values.append(0.5 + v)
-    while ops:
-        b, a = values.pop(), values.pop()
-        values.append(a * b if ops.pop() == "*" else a + b)
-    return values[0]
 
 
 def collected(x):
@@ -149,7 +123,7 @@ def powers(x):
     return y * x[1] + n
 
 
-PROGRAMS = [monotone, powers, served, split_up, breadth_first, operators_by_rank, collected, sold_by_age, nearest_first, left_by_an_error]
+PROGRAMS = [monotone, powers, served, breadth_first, collected, sold_by_age, nearest_first, left_by_an_error]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

@@ -410,20 +410,6 @@ def test_a_loop_over_data_has_their_gradients(recorded):
     assert recorded
 
 
-def array_of_ints_that_becomes_one_of_floats(x):
-    t = np.zeros(3, int)
-    for k in range(600):
-        t = t + x[:3] * 0.1 if x[k % 6] > 0 else t
-    return t.sum()
-
-
-def int_of_data_or_float(x):
-    t = 0.5
-    for k in range(600):
-        t = int(x[k % 6] * 3) if x[k % 6] > 0 else t * 0.5
-    return t * 2
-
-
 def ints_of_numpy_and_floats(x):
     t, u = np.arange(3), np.int64(2)
     for k in range(600):
@@ -442,7 +428,7 @@ def items_of_several_types(x):
 
 @pytest.mark.parametrize(
     "program",
-    [array_of_ints_that_becomes_one_of_floats, int_of_data_or_float, ints_of_numpy_and_floats, items_of_several_types],
+    [ints_of_numpy_and_floats, items_of_several_types],
     ids=lambda f: f.__name__,
 )
 def test_ints_become_floats_in_a_loop_as_in_python(program):

@@ -13,14 +13,6 @@ from flow.one_tape import POINTS, recordings
 from tapediff.flow.blocks import loops
 
 
-def newton(x):
-    y, n = x[0] ** 2 + 1.0, 0
-    while abs(y * y - 2.0) > 1e-9:
-        y = 0.5 * (y + 2.0 / y)
-        n += 1
-    return y + 0.1 * n
-
-
 def bouncing_ball(x):
     height, speed, t, bounces = 1 + abs(x[0]), x[1], 0.0, 0
     while t < 2.0:
@@ -76,27 +68,6 @@ def returned_from_within(x):
     return -s
 
 
-def loops_in_a_loop(x):
-    s = 0.0
-    for v in x:
-        w = abs(v)
-        while w > 0.5:
-            w = w * 0.6
-            if w < 0.1:
-                break
-        s += w
-    return s
-
-
-def array_that_is_written_to(x):
-    y, k = np.zeros(3), 0
-    while y[0] < 2:
-        y[0] += abs(x[0]) + 0.2
-        y[1] = y[0] * x[1]
-        k += 1
-    return np.sum(y) + k
-
-
 def dict_and_namedtuple(x):
     table = {"a": 0.0, "n": 0}
     while table["a"] < 2:
@@ -105,31 +76,8 @@ def dict_and_namedtuple(x):
     return table["a"] * table["n"]
 
 
-def errors_end_it(x):
-    s, k = 0.0, 0
-    try:
-        while s < 2:
-            s += abs(x[k])
-            k += 1
-    except IndexError:
-        return -1.0 * s
-    return s * k
-
-
-def else_runs_where_it_was_not_left(x):
-    s = abs(x[0])
-    while s > 0.2:
-        s = s * 0.7
-        if s < 0.3 and x[1] > 0:
-            break
-    else:
-        s = s + 10.0
-    return s
-
-
 LOOPS = [
-    newton, bouncing_ball, left_in_three_ways, state_of_an_object, returned_from_within, loops_in_a_loop, array_that_is_written_to,
-    dict_and_namedtuple, errors_end_it, else_runs_where_it_was_not_left,
+    bouncing_ball, left_in_three_ways, state_of_an_object, returned_from_within, dict_and_namedtuple,
 ]  # fmt: skip
 
 

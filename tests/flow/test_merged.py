@@ -498,21 +498,6 @@ def arrays(x):
     return a.sum() + (b * b).sum() + (m * m).sum() + c[0] + a[a > 0].sum() * 0 + np.where(a > 1, a, 2).sum() + m.T[0].max()
 
 
-def array_views(x):
-    a = np.array([x[0], 1.0, 2.0, 3.0])
-    v = a[1:]
-    w = a.reshape(2, 2)
-    if x[1] > 0:
-        v[0] = x[2]
-    if x[2] > 0:
-        w[1] += 1
-        a = a.copy()
-    a[3] = x[3]
-    for r in w:
-        r[0] *= 2
-    return a.sum() + v.sum() * 2 + w.sum() * 3 + w[0, 1]
-
-
 def whiles(x):
     n, s, log = (0, abs(x[0]) + 0.1, [])
     while s < 5 and n < 8:
@@ -750,31 +735,11 @@ def nested_data(x):
     return sum(state["pos"]) + state["log"]["n"] * x[2] + sum(state["log"]["seen"]) + state["best"][0] * state["best"][1]
 
 
-def parallel_lists(x):
-    keys, values = ([], [])
-    for v in x:
-        k = int(abs(v) * 2)
-        if k in keys:
-            i = keys.index(k)
-            values[i] += v
-            if values[i] < 0:
-                keys.pop(i)
-                values.pop(i)
-        elif len(keys) < 3:
-            keys.append(k)
-            values.append(v)
-        else:
-            keys[0], values[0] = (k, v)
-            keys.reverse()
-    return sum((k * v for k, v in zip(keys, values))) + len(keys) * x[0] + sum(keys)
-
-
 # With how many recordings they take: more than one where guards decide something.
 PROGRAMS = {
     sub_list: 1,
     sub_dict: 1,
     arrays: 8,
-    array_views: 1,
     whiles: 1,
     operators_of_classes: 4,
     exceptions_all: 1,
@@ -782,7 +747,6 @@ PROGRAMS = {
     matching_classes: 2,
     type_questions: 4,
     nested_data: 1,
-    parallel_lists: 1,
     data_classes: 8,
     named_tuples: 1,
     enums: 1,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import math
 import operator
@@ -12,84 +11,8 @@ import pytest
 from flow.one_tape import POINTS, recordings
 
 
-class Asked:
-    def __getattr__(self, name):
-        if name == "lost":
-            return 3.0
-        raise AttributeError(name)
-
-
 class Empty:
     pass
-
-
-class Slots:
-    __slots__ = ("r",)
-
-
-def without_one(x):
-    a = Asked()
-    return hasattr(a, "none") * x[0] + 1
-
-
-def there_on_one_side(x):
-    b = Asked()
-    if x[0] > 0:
-        b.r = 1.0
-    return hasattr(b, "r") * x[1] + 1
-
-
-def one_of_two_names(x):
-    b = Empty()
-    setattr(b, "q" if x[0] > 0 else "r", x[5])
-    return hasattr(b, "r") * x[1] + 1
-
-
-def one_of_two_names_beside_getattr(x):
-    b = Asked()
-    setattr(b, "q" if x[0] > 0 else "r", x[5])
-    return hasattr(b, "r") * x[1] + 1
-
-
-def with_a_default(x):
-    b = Asked()
-    if x[0] > 0:
-        b.r = 1.0
-    return getattr(b, "r", 2.0) * x[1] + 1
-
-
-def caught_where_missing(x):
-    b = Empty()
-    if x[0] > 0:
-        b.r = 1.0
-    try:
-        return b.r * x[1]
-    except AttributeError:
-        return x[2]
-
-
-def caught_where_getattr_raises(x):
-    b = Asked()
-    if x[0] > 0:
-        b.r = 1.0
-    try:
-        return b.r * x[1]
-    except AttributeError:
-        return x[2]
-
-
-def before_getattr(x):
-    b = Asked()
-    if x[0] > 0:
-        b.lost = 1.0
-    return b.lost * x[1]
-
-
-def in_a_namespace(x):
-    b = Empty()
-    if x[0] > 0:
-        b.r = 1.0
-    return ("r" in vars(b)) * x[1] + len(vars(b)) + vars(b).get("r", 3.0)
 
 
 def in_a_dict_of_attributes(x):
@@ -97,60 +20,6 @@ def in_a_dict_of_attributes(x):
     if x[0] > 0:
         b.r = x[2]
     return ("r" in b.__dict__) * x[1] + sum(b.__dict__.values()) + ("r" in dir(b))
-
-
-def copied(x):
-    b = Empty()
-    if x[0] > 0:
-        b.r = x[2]
-    c = copy.copy(b)
-    d = copy.deepcopy(b)
-    return hasattr(c, "r") * x[1] + hasattr(d, "r") * x[2]
-
-
-def slots(x):
-    b = Slots()
-    if x[0] > 0:
-        b.r = x[2]
-    return hasattr(b, "r") * x[1]
-
-
-def of_several_objects(x):
-    b = Empty() if x[0] > 0 else Slots() if x[1] > 0 else None
-    if b is not None:
-        b.r = 1.0
-    return hasattr(b, "r") * x[1] + hasattr(x, "shape") + hasattr(Empty, "r") + hasattr(math, "sin")
-
-
-def properties_are_asked(x):
-    log = []
-
-    class P:
-        @property
-        def r(self):
-            log.append(1)
-            return 1.0 if x[0] > 0 else 2.0
-
-        @property
-        def q(self):
-            if x[1] > 0:
-                raise AttributeError
-            return 1
-
-    p = P()
-    if x[2] > 0:
-        hasattr(p, "r")
-    return len(log) * x[3] + hasattr(p, "q") * x[4]
-
-
-def of_classes(x):
-
-    class C:
-        pass
-
-    if x[0] > 0:
-        C.r = 1.0
-    return hasattr(C, "r") * x[1] + hasattr(C(), "r") * x[2]
 
 
 def by_a_getter(x):
@@ -204,15 +73,6 @@ def descriptors(x):
     if x[4] > 0:
         o.a = 7.0
     return d.a + 2 * e.a + d.b * e.b + o.a
-
-
-def deleted_attributes(x):
-    d = D(x[0])
-    if x[1] > 0:
-        d.w = 2.0
-    if x[2] > 0 and x[1] > 0:
-        del d.w
-    return getattr(d, "w", x[3]) + hasattr(d, "w") * x[4]
 
 
 def class_attributes(x):
@@ -285,10 +145,6 @@ class Vector:
         return math.hypot(self.x, self.y)
 
 
-class SlottedVector(Vector):
-    __slots__ = ()
-
-
 class Slotted:
     __slots__ = ("__hidden", "x", "y")
     __init__, __add__, __abs__ = Vector.__init__, Vector.__add__, Vector.__abs__
@@ -312,10 +168,6 @@ def _sum_of_near(x, kind):
     return x[1]
 
 
-def sums_of_some(x):
-    return _sum_of_near(x, Vector) + _sum_of_near(x, SlottedVector)
-
-
 def sums_of_some_with_slots(x):
     return _sum_of_near(x, Slotted)
 
@@ -333,18 +185,6 @@ def noted_where_it_is_made(x):
     return sum(v.x * v.y * (k + 1) for k, v in enumerate(made)) + (b is a) * 1.5 + (made[0] is a)
 
 
-def under_two_names(x):
-    a = Slotted(x[0], x[1]) if x[0] > 0 else Slotted(x[2], x[3])
-    b, c = a, Slotted(x[4], x[5])
-    for k in range(3):
-        if x[k] > 0.3:
-            a = a + c
-        elif x[k] < -0.3:
-            b = a
-        a.x = a.x * 1.5
-    return a.x + 10 * b.x + a.y * b.y + (a is b)
-
-
 def of_objects(x):
     s = Segment(Slotted(0.0, 0.0), Slotted(x[0], x[1]))
     t = None
@@ -352,16 +192,6 @@ def of_objects(x):
         if x[k] > 0:
             t = s.longer(x[k]) if t is None else t.longer(0.5 * x[5])
     return abs(s.end) if t is None else abs(t.end) + 3 * abs(s.end) + (t.start is s.start)
-
-
-def half_made(x):
-    a = Slotted.__new__(Slotted)
-    b = Slotted.__new__(Slotted)
-    if x[0] > 0:
-        a.x = x[1]
-    c = a if x[2] > 0 else b
-    c.y = 2.0
-    return hasattr(c, "x") * x[3] + c.y + hasattr(b, "y") * x[4]
 
 
 def in_a_long_loop_with_slots(x):
@@ -372,34 +202,16 @@ def in_a_long_loop_with_slots(x):
 
 
 PROGRAMS = {
-    sums_of_some: 1,
     sums_of_some_with_slots: 1,
     noted_where_it_is_made: 1,
-    under_two_names: 1,
     of_objects: 1,
-    half_made: 1,
     in_a_long_loop_with_slots: 1,
     a_method_with_a_function_as_default: 1,
     errors_of_missing_ones: 1,
-    without_one: 1,
-    there_on_one_side: 1,
-    one_of_two_names: 1,
-    one_of_two_names_beside_getattr: 1,
-    with_a_default: 2,
-    caught_where_missing: 1,
-    caught_where_getattr_raises: 1,
-    before_getattr: 1,
-    in_a_namespace: 2,
     in_a_dict_of_attributes: 2,
-    copied: 2,
-    slots: 1,
-    of_several_objects: 1,
-    properties_are_asked: 1,
-    of_classes: 1,
     by_a_getter: 2,
     cached: 1,
     descriptors: 4,
-    deleted_attributes: 4,
     class_attributes: 3,
 }
 

@@ -16,10 +16,6 @@ class P:
         self.x, self.y = (x, y)
 
 
-class Q(P):
-    pass
-
-
 def some(x, k=0):
     return None if x[k] < -0.5 else [x[1], 2.0] if x[k] < 0.3 else P(x[2], x[3]) if x[k] < 1 else {"k": x[4], "n": 3}
 
@@ -52,15 +48,6 @@ def nested_choices(x):
             return x[0]
 
 
-def captured_by_choice(x):
-    p = P(x[1], 1) if x[0] > 0 else Q(2, x[2])
-    match p:
-        case Q(a, b):
-            return a * b
-        case P(a, b):
-            return a + b * x[3]
-
-
 def mapping_of_data_keys(x):
     d = {}
     for v in x:
@@ -75,27 +62,11 @@ def mapping_of_data_keys(x):
     return x[0]
 
 
-def mapping_of_conditional_keys(x):
-    d = {}
-    for n, v in zip("abcd", x):
-        if v > 0:
-            d[n] = v
-    match d:
-        case {"a": a, "b": b}:
-            return a * b
-        case {"c": c}:
-            return 2 * c
-        case {}:
-            return x[1]
-
-
 # With how many recordings they take: more than one where guards decide something.
 PROGRAMS = {
     patterns_of_choices: 1,
     nested_choices: 1,
-    captured_by_choice: 1,
     mapping_of_data_keys: 1,
-    mapping_of_conditional_keys: 1,
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections import deque
 
@@ -10,38 +9,6 @@ import numpy as np
 import pytest
 
 from flow.one_tape import POINTS, recordings
-
-
-def slices(x):
-    n = len([v for v in x if v > 0])
-    a = list(x[:5])
-    w = [v for v in x if v > -0.5]
-    b = a[n:] + a[:n] + a[1:n:1] + w[::-1] + w[::2] + w[-2:] + a[::-1] + a[:: n + 1]
-    t = tuple(a)[n - 2 :]
-    r = range(6)[n:]
-    s = "abcdef"[:n]
-    return sum(((k + 1) * v for k, v in enumerate(b))) + sum(t) * len(t) + sum(r) + len(s) * x[0]
-
-
-def written_slices(x):
-    n = len([v for v in x if v > 0])
-    a = [float(k) for k in range(8)]
-    w = [v for v in x if v > -0.5]
-    a[n : n + 2] = [x[0]]
-    w[1:2] = [1.0, x[1]]
-    b = [float(k) for k in range(8)]
-    del b[n:]
-    del w[:1]
-    c = [float(k) for k in range(8)]
-    c[:n] = []
-    c[5 - n : n] = [x[2], x[3]]
-    return (
-        sum(((k + 1) * v for k, v in enumerate(a)))
-        + sum((k * v for k, v in enumerate(w)))
-        + sum(b)
-        + len(b)
-        + sum((k * v for k, v in enumerate(c)))
-    )
 
 
 def stepped_slices(x):
@@ -71,25 +38,6 @@ def positions(x):
     )
 
 
-def insertions(x):
-    n = len([v for v in x if v > 0])
-    a, w = (list(x[:4]), [v for v in x if v > 0])
-    a.insert(n, 1.5)
-    a.insert(-n, 2.5)
-    a.insert(1, 0.5)
-    w.insert(0, 7.0)
-    w.insert(n, 3.0)
-    d = deque(x[:3])
-    d.insert(n, 4.0)
-    d.rotate(n)
-    d.rotate(-1)
-    return (
-        sum(((k + 1) * v for k, v in enumerate(a)))
-        + sum(((k + 1) * v for k, v in enumerate(w)))
-        + sum(((k + 1) * v for k, v in enumerate(d)))
-    )
-
-
 def repeated(x):
     n = len([v for v in x if v > 0])
     a = [x[0], 1.0] * n
@@ -100,31 +48,10 @@ def repeated(x):
     return sum(((k + 1) * v for k, v in enumerate(a))) + sum(b) + sum((k * v for k, v in enumerate(c))) + len(s) + len(e) * x[2]
 
 
-def float_positions(x):
-    k = 1 if x[0] > 0 else 2
-    h = k * 1.0 if x[5] > 9 else k
-    return [x[1], x[2], x[3]][h] * 2
-
-
-def deletions(x):
-    n = len([v for v in x if v > 0]) % 3
-    a, w, d = (list(x[:4]), [v for v in x if v > -1], {0: x[0], 1: x[1], 2: x[2]})
-    del a[n]
-    del d[n]
-    got = a.pop(n) + (w.pop() if w else 0.0) + (w.pop(0) if w else 0.0)
-    return sum(((k + 1) * v for k, v in enumerate(a))) + sum(((k + 1) * v for k, v in enumerate(w))) + sum(d.values()) + got
-
-
 def one_of_many_pairs(x):
     pairs = [(k * 7 % 30, x[k % 6]) for k in range(30)]
     n, v = pairs[int(abs(x[0]) * 20) % 30]
     return n * x[1] + v
-
-
-def counted_and_found(x):
-    n = [math.floor(2 * v) for v in x]
-    known = [0, 1, -1, 2, -2, 3, 4, 5, 6, -3, -4, -5, -6, -7]
-    return known.count(n[0]) * x[0] + known.index(n[1]) * x[1] + n.count(1) * x[2] + (n.index(n[3]) + tuple(known).index(n[2])) * x[4]
 
 
 def unpacked(x):
@@ -158,18 +85,12 @@ def other_values_in_a_range(x):
 
 # With how many recordings they take: more than one where guards decide something.
 PROGRAMS = {
-    slices: 9,
-    written_slices: 1,
     stepped_slices: 2,
     positions: 1,
-    insertions: 1,
     repeated: 1,
     repeated_tuples: 1,
     other_values_in_a_range: 1,
-    float_positions: 2,
-    deletions: 1,
     one_of_many_pairs: 1,
-    counted_and_found: 1,
     unpacked: 1,
 }
 

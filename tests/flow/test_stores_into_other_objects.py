@@ -13,18 +13,6 @@ import scipy.sparse
 from flow.one_tape import POINTS, recordings
 
 
-def flat_of_a_tracked_array(x):
-    a = np.outer(x[:2], x[2:])
-    flat = a.flat
-    if x[0] > 0:
-        a.flat[2] = 7 * x[1]
-    if x[1] > 0:
-        flat[3:] = x[0]
-    if x[2] > 0:
-        a.flat = x[3]
-    return (a * np.arange(8).reshape(2, 4)).sum()
-
-
 def flat_of_a_plain_array(x):
     a = np.array([[1.0, 2], [3, 4]])
     if x[0] > 0:
@@ -189,17 +177,6 @@ def caches_and_errors(x):
         return s * (1 + len(getattr(error, "__notes__", ())))
 
 
-def views_of_a_dict(x):
-    d = {"a": 1.0}
-    known, values, pairs = d.keys(), d.values(), d.items()
-    if x[0] > 0:
-        d["b"] = x[1]
-    s = len(known) * x[2] + ("b" in known) * x[3] + sum(values) + max(values)
-    for _, v in pairs:
-        s += v * x[4]
-    return s
-
-
 def sets_of_the_keys_of_a_dict(x):
     d = {"a": 1.0}
     known = d.keys()
@@ -218,9 +195,9 @@ def lists_in_an_array_of_objects(x):
 
 
 PROGRAMS = {
-    flat_of_a_tracked_array: 2, flat_of_a_plain_array: 2, flat_is_read_while_it_is_written: 1, methods_of_arrays: 1, functions_that_write: 1, shapes_and_flags: 8,
+    flat_of_a_plain_array: 2, flat_is_read_while_it_is_written: 1, methods_of_arrays: 1, functions_that_write: 1, shapes_and_flags: 8,
     buffers: 4, arrays_of_python_and_c: 8, attributes_of_c: 4, records: 4, masked_arrays: 2, sparse_matrices: 2, mappings_of_libraries: 4,
-    caches_and_errors: 2, views_of_a_dict: 1, sets_of_the_keys_of_a_dict: 2, lists_in_an_array_of_objects: 1,
+    caches_and_errors: 2, sets_of_the_keys_of_a_dict: 2, lists_in_an_array_of_objects: 1,
 }  # fmt: skip
 
 

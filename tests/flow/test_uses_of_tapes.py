@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tests.flow.former import branches, subtapes
-from tests.flow.former.branches import fixed_point, unlike_at_last
-from tests.flow.former.masks import POINTS as MASKED, huber
+from tests.flow.corpus import branches, subtapes
+from tests.flow.corpus.branches import fixed_point, unlike_at_last
+from tests.flow.corpus.masks import POINTS as MASKED, huber
 from tests.targets.native.test_native_calls import FromC
 
 POINTS = np.random.default_rng(1).normal(size=(12, 4))

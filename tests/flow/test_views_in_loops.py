@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flow.one_tape import recordings
-from tests.flow.former.array_writes import by_another_name_in_a_loop
+from tests.flow.corpus.array_writes import by_another_name_in_a_loop
 
 
 def views_of_views(x):
@@ -21,42 +21,7 @@ def views_of_views(x):
     return np.sum(y * np.arange(6.0)) + e + z[1] + w[2]
 
 
-def reshaped_ones(x):
-    y, e, k = x * 1.0, abs(x[0]) + 1.0, 0
-    M = y.reshape(2, 3)
-    T = M.T
-    while e > 0.3 and k < 30:
-        M[0, 0] += e * 0.1
-        e = e * 0.9 + 0.1 * T[0, 0] * 0.1 - 0.2 + np.sum(T[1] @ M) * 0.001
-        k += 1
-    return np.sum(y * np.arange(6.0)) + e + T[1, 1]
-
-
-def a_view_that_is_written_to(x):
-    a = x * 1.0
-    row = a[:3]
-    k = 0
-    while a[0] < 3.0 and k < 300:
-        col = a[1:4]
-        row += 0.05 * col * col
-        k += 1
-        a[4] = row[2]
-    return a.sum() + row @ row + col[0]
-
-
-def arrays_in_entries(x):
-    s, array = abs(x[0]), x * 2.0
-    rows, table = [array, array], {1: array}
-    while s < 1.5:
-        rows[0] = rows[0] + 1.0 if s > x[2] else array
-        table[1] = 2.0 * rows[0]
-        s += abs(x[3]) + 0.3
-    array[0] += 5.0
-    rows[1][1] += 3.0
-    return rows[0] @ x + table[1] @ x + array.sum()
-
-
-PROGRAMS = [by_another_name_in_a_loop, views_of_views, reshaped_ones, a_view_that_is_written_to, arrays_in_entries]
+PROGRAMS = [by_another_name_in_a_loop, views_of_views]
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)

@@ -1,5 +1,5 @@
 """Programs in plain Python that judge whatever records functions with branches and loops on data."""
 
-from .registry import PROGRAMS, load, matching
+from .registry import JUDGED, PROGRAMS, load
 
-__all__ = ["PROGRAMS", "load", "matching"]
+__all__ = ["JUDGED", "PROGRAMS", "load"]

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-POINTS = 24
+POINTS = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

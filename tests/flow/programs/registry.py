@@ -1,6 +1,5 @@
 """All programs, and their functions: each source becomes a module of its own, whose text `inspect.getsource` finds."""
 
-import fnmatch
 import linecache
 import re
 import sys
@@ -9,11 +8,8 @@ import types
 from . import spellings, trades
 
 PROGRAMS = (*spellings.PROGRAMS, *trades.PROGRAMS)
-
-
-def matching(patterns):
-    """Return the programs whose title fits one of some patterns, such as "huber*" or "*/generator"; all if there are none."""
-    return [p for p in PROGRAMS if not patterns or any(fnmatch.fnmatchcase(p.title, pattern) for pattern in patterns)]
+# What a person wrote, and every third spelling by template, other ones for each base program.
+JUDGED = (*spellings.BY_TEMPLATE[::3], *PROGRAMS[len(spellings.BY_TEMPLATE) :])
 
 
 def load(program):
@@ -25,7 +21,7 @@ def load(program):
     Returns:
         The function, of one float64 vector.
     """
-    name = "programs_" + re.sub(r"\W", "_", program.title)
+    name = "tests.programs_" + re.sub(r"\W", "_", program.title)
     file = f"<{program.title}>"
     # An entry without a loader is dropped by linecache.checkcache, unless its time of change is None.
     linecache.cache[file] = (len(program.source), None, program.source.splitlines(keepends=True), file)

@@ -1642,4 +1642,5 @@ def by_hand():
     ]
 
 
-PROGRAMS = (*(program for base in BASES for program in spell(base)), *by_hand())
+BY_TEMPLATE = tuple(program for base in BASES for program in spell(base))
+PROGRAMS = (*BY_TEMPLATE, *by_hand())

@@ -17,7 +17,6 @@ ORDER = rng.permutation(STEPS)
 GAPS = np.random.default_rng(8).normal(size=(40, 30))
 SEEN = np.random.default_rng(10).random(130) > 0.2
 VALUES = np.random.default_rng(11).normal(size=(130, 2))
-MANY = np.random.default_rng(0).normal(size=900)
 ROW_COUNT, CELLS = 24, 26
 ROW_HEIGHTS = np.sin(np.arange(ROW_COUNT) * 0.7) + 1.2
 CELL_TIMES = np.linspace(0.1, 1.0, CELLS)
@@ -53,15 +52,6 @@ def positions_in_a_table(p):
 
 
 # Filters
-
-
-def nested(p):
-    n, total = 30, 0.0
-    rates = np.linspace(-1.0, 1.0, n)
-    for i in range(1, n):
-        for rate in rates:
-            total = np.tanh(p[0] * total + p[1] * rate) + TIMES[i]
-    return total
 
 
 GAPS[np.random.default_rng(9).random(GAPS.shape) < 0.1] = np.nan
@@ -130,14 +120,6 @@ def _whole(p):
 FILTER = _whole
 
 
-def writes_where_a_mask_says(p):
-    q = p.copy()
-    for v in MANY:
-        q[q > 0.5] *= 0.9
-        q += 0.01 * v
-    return q.sum()
-
-
 # Ranges that go backwards
 
 
@@ -187,19 +169,6 @@ def returns_early(p):
         w = 1.5 * np.tanh(step(TIMES[i], p[0])) + p[1]
         total += w * w
     return total / STEPS + s * 0.01 + hits * p[0]
-
-
-def reads_before_and_after(p):
-    s, total = p[0], 0.0
-
-    def step(v):
-        nonlocal s
-        s = 0.3 * s + v * p[1]
-        return s
-
-    for v in TIMES:
-        total += s * step(v) + s
-    return total
 
 
 # Tables filled cell by cell
@@ -288,35 +257,10 @@ def square_roots(p):
     return total / STEPS + count * p[0]
 
 
-def near_minus_one(p):
-    total = p[0]
-    for v in TIMES:
-        try:
-            total = 0.5 * total + math.log1p(p[1] * v)
-        except ValueError:
-            pass
-    return total
-
-
-def other_errors(p):
-    total = 0.0
-    for v in TIMES:
-        try:
-            total += math.log(p[0] * v + 1.0) + float("1.0")
-        except ValueError:
-            total += p[1]
-        try:
-            total += math.exp(p[0] * v)
-        except OverflowError:
-            total += p[1]
-    return total / STEPS
-
-
 PROGRAMS = [
-    rows_beside_a_sum, sums_within_a_table, positions_in_a_table, nested, filters_of_vectors, filters_that_are_recorded_whole,
-    writes_where_a_mask_says, writes_what_data_decides, returns_early, reads_before_and_after, alignment_with_affine_gaps,
-    time_warping_of_lists, two_rows, takes_one_of_two, borders_behind_the_row, a_new_array_each_iteration, square_roots, near_minus_one,
-    other_errors,
+    rows_beside_a_sum, sums_within_a_table, positions_in_a_table, filters_of_vectors, filters_that_are_recorded_whole,
+    writes_what_data_decides, returns_early, alignment_with_affine_gaps, time_warping_of_lists, two_rows, takes_one_of_two,
+    borders_behind_the_row, a_new_array_each_iteration, square_roots,
 ]  # fmt: skip
 CASES = {
     "numbers with gaps": filter_of(VALUES, SEEN, by_entries),

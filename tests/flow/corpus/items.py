@@ -9,7 +9,6 @@ from . import TWO
 POINTS = TWO
 rng = np.random.default_rng(20261127)
 STEPS, COUNT, ONE = 400, 6, 1
-PAIRS = [(int(a), int(b)) for a, b in rng.integers(0, COUNT, (STEPS, 2))]
 NUMBERS = [float(v) for v in rng.normal(size=STEPS)]
 LISTED = [[float(a), np.float64(b)] for a, b in rng.normal(size=(STEPS, 2))]
 RECORDS = [
@@ -19,7 +18,6 @@ RECORDS = [
 FLAGGED = [(float(v), bool(v > 0.3), None, "kg") for v in rng.normal(size=STEPS)]
 BY_PAIR = {(a, 100 * b): float(v) for a in range(20) for b in range(20) for v in [rng.normal()]}
 COUNTS = [int(v) for v in rng.integers(0, COUNT, STEPS)]
-TIMED = [(0.01 * k, float(v)) for k, v in enumerate(rng.normal(size=STEPS))]
 VECTORS = [rng.normal(size=2) for _ in range(STEPS)]
 LENGTHS = [int(n) for n in rng.integers(3, 9, STEPS)]
 RESPONSES = [rng.normal(size=n) for n in LENGTHS]
@@ -60,44 +58,12 @@ def items_of_a_dict(p):
     return s
 
 
-def values_of_a_dict(p):
-    s = 0.0
-    for v in BY_PAIR.values():
-        s += huber(v - p[0]) * p[1]
-    return s
-
-
-def backwards(p):
-    x, s = spread(p), p[1]
-    for i, j in reversed(PAIRS):
-        s = 0.9 * s + huber(x[i] - x[j])
-    return s
-
-
 def asks_for_one(p):
     s = 0.0
     for k in COUNTS:
         s += huber(p[k % 2])
         if p[0] > 5.0:
             s += 1.0 if k is ONE else 2.0
-    return s
-
-
-def asks_that_it_is_not_true(p):
-    s = 0.0
-    for v, is_up, _, _ in FLAGGED:
-        s += huber(p[0] * v - p[1])
-        if p[0] > 5.0:
-            s += 1.0 if is_up is not True else 2.0
-    return s
-
-
-def repeats_a_string(p):
-    s = 0.0
-    for k in COUNTS:
-        s += huber(p[k % 2])
-        if p[0] > 5.0:
-            s += len(k * "ab")
     return s
 
 
@@ -110,15 +76,6 @@ def inverts_a_bool(p):
     return s
 
 
-def takes_an_int_to_a_negative_power(p):
-    s = 0.0
-    for k in COUNTS:
-        s += huber(p[k % 2])
-        if p[0] > 5.0:
-            s += (k + 1) ** -1 + 2**-k
-    return s
-
-
 # Look-ups
 
 
@@ -126,32 +83,6 @@ def vectors_looked_up(p):
     s = 0.0
     for i in range(len(VECTORS)):
         s += huber(VECTORS[i] @ p) + VECTORS[i][0] * p[1]
-    return s
-
-
-def next_but_of_the_last(p):
-    s, n = 0.0, len(TIMED)
-    for i in range(n):
-        y = TIMED[i][1]
-        if i + 1 < n:
-            y = y - p[1] * TIMED[i + 1][1]
-        s += huber(y - p[0])
-    return s
-
-
-def beside_what_it_goes_over(p):
-    x, s = spread(p), 0.0
-    for i, (v, pair) in enumerate(zip(NUMBERS, PAIRS)):
-        s += huber(v * x[PAIRS[i][1]] - x[pair[0]] * TIMED[i][1])
-    return s
-
-
-def dicts_by_pairs(p):
-    s = 0.0
-    for pair in BY_PAIR:
-        s += huber(p[0] - BY_PAIR[pair] * p[1])
-    for i, j in BY_PAIR:
-        s += huber(p[1] - BY_PAIR[i, j] * p[0])
     return s
 
 
@@ -278,10 +209,8 @@ def asks_for_the_length(p):
 
 
 PROGRAMS = [
-    lists, dicts, items_of_a_dict, values_of_a_dict, backwards, asks_for_one, asks_that_it_is_not_true, repeats_a_string,
-    inverts_a_bool, takes_an_int_to_a_negative_power, vectors_looked_up, next_but_of_the_last, beside_what_it_goes_over, dicts_by_pairs,
-    of_a_list_made_before, changes_a_list_of_its_iteration, sums_of_groups, hierarchy, dicts_of_vectors, sums_of_arrays, strings_that_decide,
-    exchanges_its_sums, asks_for_the_length,
+    lists, dicts, items_of_a_dict, asks_for_one, inverts_a_bool, vectors_looked_up, of_a_list_made_before, changes_a_list_of_its_iteration,
+    sums_of_groups, hierarchy, dicts_of_vectors, sums_of_arrays, strings_that_decide, exchanges_its_sums, asks_for_the_length,
 ]  # fmt: skip
 CASES = {
     **OF_ITEMS,

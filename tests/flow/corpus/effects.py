@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import collections
 import functools
-import math
 
 import numpy as np
 
 from tests.random_programs.branching import function_of
 
 LIST = [0.3, 0.5, 0.7]
-BIG = 2**60
-F32 = np.array([0.1, 0.7], np.float32)
-G32 = np.float32(0.1)
 K = 3
 
 
@@ -65,10 +61,6 @@ class Pair(collections.namedtuple("Pair", "a b")):
     def __new__(cls, a):
         Pair.made += 1
         return super().__new__(cls, a, Pair.made)
-
-
-class Counted:
-    n = 0
 
 
 class LikeNumpy:
@@ -236,14 +228,6 @@ ALIASES = [
 ]
 
 
-def powers_of_three(x):
-    n = 1
-    for v in [*x[:2]] * 19:
-        if v > -100:
-            n *= 3
-    return x[0] * ((n - 1350851717672992088) * 1.0)
-
-
 def fibonacci(x):
     a, b = (1, 1)
     for v in [*x[:2]] * 45:
@@ -252,50 +236,11 @@ def fibonacci(x):
     return x[0] * ((b - a - 2880067194370816119) * 1.0)
 
 
-def doubles(x):
-    n = 1
-    for v in [*x[:2]] * 30:
-        if v > -100:
-            n += n
-    n = n + 1
-    return x[0] * ((n - 2**60) * 1.0)
-
-
-def adds_big_global(x):
-    n = 0
-    if x[0] > 0:
-        n = 1
-    m = n + BIG
-    return x[1] * (m - BIG)
-
-
-def minus_zero(x):
-    n = 0
-    if x[0] > 0:
-        n = 1
-    return np.arctan2(-n, -1.0) * x[1]
-
-
 def minus_zero2(x):
     n = 0
     if x[0] > 0:
         n = 1
     return np.arctan2(n * -1, -1.0) * x[1]
-
-
-def minus_zero3(x):
-    t = 0
-    for v in x:
-        if v > 1.2:
-            t += v
-    return np.arctan2(-t, -1.0) * x[1]
-
-
-def fourth_of_both(x):
-    n = 50001
-    if x[0] > 0:
-        n = 50002
-    return x[1] * ((n**4 - 6251000060001600015) * 1.0)
 
 
 def np_floor_divide(x):
@@ -326,58 +271,11 @@ def np_arange(x):
     return x[1] * np.sum(np.arange(n) // 2)
 
 
-def np_full(x):
-    n = 2
-    if x[0] > 0:
-        n = 3
-    return x[1] * np.sum(np.full(3, n) // 2)
-
-
-def float32_scale(x):
-    s = 0.1
-    if x[0] > 0:
-        s = 0.3
-    return x[1] * (s * np.float32(0.7))
-
-
-def float32_array(x):
-    s = 0.1
-    if x[0] > 0:
-        s = 0.3
-    return x[1] * np.sum(s * F32)
-
-
-def float32_astype(x):
-    s = 0.1
-    if x[0] > 0:
-        s = 0.3
-    return np.sum(s * x.astype(np.float32) * 3.0)
-
-
-def float32_loop(x):
-    s, n = (0.0, 0.0)
-    while n < abs(x[0]) * 5:
-        s = s + G32
-        n = n + 0.3
-    return x[1] * s
-
-
 def int8_array(x):
     n = 100
     if x[0] > 0:
         n = 101
     return x[1] * np.sum(n * np.array([1, 2], np.int8))
-
-
-def int64_data2(x):
-    order = np.argsort(x)
-    s = order[0]
-    for v in x:
-        if v > 0:
-            s = s + 1
-        else:
-            s = s * 3
-    return x[0] * (s % 4) + x[1] * s
 
 
 def augment_list(x):
@@ -386,25 +284,6 @@ def augment_list(x):
         n = 3
     counts[0] += n
     return x[1] * (counts[0] // 2) + x[2] * (7 // counts[0]) + x[3] * 2 ** (-counts[0])
-
-
-def augment_attr(x):
-    n, o = (2, Counted())
-    o.n = 1
-    if x[0] > 0:
-        n = 3
-    o.n += n
-    return x[1] * (o.n // 2) + sum([x[k] for k in range(o.n)])
-
-
-def overflow_pow2(x):
-    s = 1e200
-    if x[0] > 0:
-        s = 1.0
-    try:
-        return x[1] * s**2
-    except OverflowError:
-        return x[2] * 3
 
 
 def bool_not_or(x):
@@ -422,95 +301,10 @@ def bool_plain_or(x):
     return x[3] * (y + y)
 
 
-def bool_list(x):
-    hit = [False]
-    h = False
-    if x[0] > 0:
-        h = True
-    hit[0] = h
-    return x[1] * (hit[0] + hit[0])
-
-
-def bool_tuple(x):
-    h = False
-    if x[0] > 0:
-        h = True
-    a, b = (h, h)
-    return x[1] * (a + b)
-
-
-def isinstance_of_a_number(x):
-    n = 2.0
-    if x[0] > 0:
-        n = 3
-    return x[1] * 2 if isinstance(n, int) else x[2]
-
-
-def hf(v):
-    if v > 0:
-        return 1.0
-    return 2.0
-
-
-def type_of_helper(x):
-    k = hf(x[0])
-    return x[1] * 2 if type(k) is float else x[2]
-
-
-def hi(v):
-    if v > 0:
-        return 1
-    return v
-
-
-def isinstance_of_helper2(x):
-    k = hi(x[0])
-    return x[1] * 2 if isinstance(k, int) else x[2]
-
-
-def math_of_helper(x):
-    k = hf(x[0])
-    return x[1] * math.sqrt(k)
-
-
-def mod_helper(x):
-    k = hf(x[0])
-    return x[1] * (7 % (k - 1.0)) if k != 1 else x[2]
-
-
 def hz(v):
     if v > 0:
         return 1.0
     return 0.0
-
-
-def div_helper(x):
-    return x[1] * (1.0 / hz(x[0]))
-
-
-def pow_helper(x):
-    k = hz(x[0])
-    return x[1] * 0.0 ** (k - 1.0)
-
-
-def complex_helper(x):
-    k = hz(x[0]) - 0.5
-    return x[1] * abs(k**0.5)
-
-
-def halves_in_a_branch(x):
-    c, s = np.bool_(True), x[1]
-    if x[0] > 0:
-        s = np.sum(np.cumsum(x)) * np.sin(c)
-    return s
-
-
-def halves_after_a_branch(x):
-    c, s = np.bool_(True), x[1]
-    if x[0] > 0:
-        s = np.sum(np.cumsum(x))
-        c = np.bool_(False)
-    return s * np.exp(c)
 
 
 def halves_of_a_choice(x):
@@ -518,14 +312,6 @@ def halves_of_a_choice(x):
     if x[0] > 0:
         c = np.bool_(False)
     return x[1] * np.exp(c)
-
-
-def halves_after_a_loop(x):
-    c, v = np.bool_(True), abs(x[0]) + 0.1
-    while v < 3.0:
-        v = v * 1.3
-        c = np.bool_(False)
-    return v * np.exp(c)
 
 
 def halves_of_an_array(x):
@@ -574,7 +360,7 @@ def while_of(added):
     """A loop that data ends; an iteration adds `added`, an expression of v, o, vectorized and box."""
     return function_of(f"""
 import numpy as np
-from tests.flow.former.effects import Counting, added
+from tests.flow.corpus.effects import Counting, added
 def f(x):
     v, o = abs(x[0]) + 0.1, Counting()
     vectorized, box = np.vectorize(o.method), ([0.0],)
@@ -582,22 +368,6 @@ def f(x):
         v = v + {added} + 0.5
     return v * x[1]
 """)
-
-
-def uses_entries(x):
-    o, s = Counting(), 0.0
-    for v in x:
-        if v > 0:
-            s = s + v * o[0]
-    return s
-
-
-def asks_an_attribute(x):
-    o, s = Counting(), 0.0
-    for v in x:
-        if v > 0:
-            s = s + v * o.gain
-    return s
 
 
 def iterates(x):
@@ -618,31 +388,9 @@ def divides_by_what_a_helper_gives(x):
     return sum(map(inverse, [hz(x[0])]))  # called by map
 
 
-def unwritten(x):
-    y, t = x * 1.0, abs(x[0])
-    z = y
-    while t < 1.0:
-        y = y * 2.0
-        t = t + 0.3
-    y[0] = 5.0
-    return np.sum(z**2) + t
-
-
 def added(box):
     box[0][0] += 0.1
     return box[0][0]
-
-
-def new_box():
-    return ([0.0],)
-
-
-def adds_in_a_tuple(x):
-    box, v = new_box(), abs(x[0]) + 0.1
-    while v < 3.0:
-        box[0][0] += 0.1
-        v = v + box[0][0]
-    return v * x[1]
 
 
 WHILES = {added: while_of(added) for added in ("o(0.1)", "vectorized(0.1)", "o.method(0.1)", "added(box)")}
@@ -650,12 +398,8 @@ WHILES = {added: while_of(added) for added in ("o(0.1)", "vectorized(0.1)", "o.m
 
 # What a careless join of both sides gets wrong.
 TRAPS = [
-    powers_of_three, fibonacci, doubles, adds_big_global, minus_zero, minus_zero2, minus_zero3, fourth_of_both,
-    np_floor_divide, np_remainder, np_square, np_arange, np_full, float32_scale, float32_array, float32_astype, float32_loop,
-    int8_array, int64_data2, augment_list, augment_attr, overflow_pow2, bool_not_or, bool_plain_or, bool_list, bool_tuple,
-    isinstance_of_a_number, type_of_helper, isinstance_of_helper2, math_of_helper, mod_helper, div_helper, pow_helper, complex_helper,
-    halves_in_a_branch, halves_after_a_branch, halves_of_a_choice, halves_after_a_loop, halves_of_an_array, uses_entries,
-    asks_an_attribute, iterates, divides_by_what_a_helper_gives, unwritten, adds_in_a_tuple,
+    fibonacci, minus_zero2, np_floor_divide, np_remainder, np_square, np_arange, int8_array, augment_list, bool_not_or, bool_plain_or,
+    halves_of_a_choice, halves_of_an_array, iterates, divides_by_what_a_helper_gives,
 ]  # fmt: skip
 CASES = {
     **IN_PLACES,

@@ -18,19 +18,6 @@ HEIGHTS = np.sin(0.37 * np.arange(STEPS)) + 1.4837
 THRESHOLDS = np.array([0.1, 0.2, 0.3])
 
 
-def mean_of_some(p):
-    n, mean, rest = 0, 0.0, 0.0
-    for t in TIMES:
-        w = t * p[0]
-        if w > p[1]:
-            continue
-        n += 1
-        off = w - mean
-        mean += off / n
-        rest += off * (w - mean)
-    return mean + rest / n
-
-
 def in_nested_loops(p):
     n, total = 0, 0.0
     for t in TIMES[:60]:
@@ -39,46 +26,6 @@ def in_nested_loops(p):
                 n += 1
             total += t * u * p[1]
     return total + n * p[0] * 0.01
-
-
-def prints_it(p):
-    n, total = 0, 0.0
-    for t in TIMES:
-        if t * p[0] > 0.2:
-            n += 1
-        total += p[1] * t
-    return total * len(f"{n}") * (2.0 if isinstance(n, int) else 1.0)
-
-
-def doubles(p):
-    n, total = 1, 0.0
-    for t in TIMES:
-        if t * p[0] > 0.0:
-            n = 2 * n
-        total += p[1] * t
-    return total + (n % 1_000_003) * p[0] * 1e-6
-
-
-def in_a_set(p):
-    n, total = 0, 0.0
-    for t in TIMES:
-        if t * p[0] > 0.2:
-            n += 1
-        if n in (3, 5, 8):
-            total += t * p[0]
-        total += p[1] * t
-    return total
-
-
-def an_int_or_a_bool(p):
-    is_up, total = False, 0.0
-    for t in TIMES:
-        if t * p[0] > 0.5:
-            is_up = 2
-        if is_up:
-            total += t * p[1]
-        total += p[0] * t
-    return total
 
 
 # Arrays of ints and bools
@@ -103,17 +50,6 @@ def flags_of_iterations(p):
     return s * np.count_nonzero(flags)
 
 
-def a_view_shows_it(p):
-    counts = np.zeros(4, dtype=int)
-    shown, s = counts[1:], p[1]
-    for i in range(STEPS):
-        s = 0.9 * s + WAVES[i] * p[0]
-        k = int(np.argmin((s - LEVELS) ** 2))
-        counts[k] += 1
-        s += 1e-3 * shown[0]
-    return s + p[0] * np.sum(shown**2)
-
-
 def halves_them(p):
     counts, s = np.full(2, 1000), p[1]
     for i in range(STEPS):
@@ -129,25 +65,6 @@ def both_at_once(p):
         if s > 0.2:
             counts[0], floats[0] = counts[0] + 1, floats[0] + 0.5
     return s + p[0] * counts[0] + p[1] * floats[0]
-
-
-def ints_are_computed_with(p):
-    s, last = p[1], 0.0
-    for i in range(STEPS):
-        s = 0.9 * s + WAVES[i] * p[0]
-        k = int(np.argmin((s - LEVELS) ** 2)) - 1
-        last = (k // 2 + k % 2) * s + k**2 - 2.0**k + abs(k) / 3
-        s += 1e-3 * last
-    return s + last
-
-
-def narrow_ints(p):
-    counts, s = np.zeros(3, dtype=np.int8), p[1]
-    for i in range(STEPS):
-        s = 0.9 * s + WAVES[i] * p[0]
-        k = int(np.argmin((s - LEVELS) ** 2))
-        counts[k] += 1
-    return s + p[0] * np.sum(counts)
 
 
 def first_of_equal_numbers(x):
@@ -191,26 +108,6 @@ def counts_with_them(p):
     return s + p[0] * found.count(1) + p[1] * max(found) + [p[0], p[1], 0.3][found[0]] + sum(found) % 7
 
 
-def products_of_entries(p):
-    found, s, product = [], p[0], 1
-    for t in WAVES:
-        s = 0.9 * s + t * p[1]
-        found.append(2 if s > 0.1 else 3)
-    for i in range(STEPS):
-        product = product * found[i]
-    return s + p[0] * (product % 1009)
-
-
-def keys_of_a_dict(p):
-    found, s, seen = [], p[0], {}
-    for t in WAVES:
-        s = 0.9 * s + t * p[1]
-        found.append(int(s > 0.1))
-    for k in found:
-        seen[k] = seen.get(k, 0) + 1
-    return s + p[0] * len(seen) + p[1] * seen.get(1, 0)
-
-
 def strings_of_them(p):
     found, s = [], p[0]
     for t in WAVES:
@@ -233,15 +130,6 @@ def as_many_as_there_are(p):
     return s
 
 
-def counts_from_the_end(p):
-    k, s, levels = -1, p[1], THRESHOLDS * p[0]
-    for t in HEIGHTS:
-        s = s + 0.1 * (levels[k] * t - s)
-        if s > 0.2:
-            k = -1 - ((-k) % 3)
-    return s
-
-
 def transitions(p):
     before, total, chances = 0, 0.0, np.array([[0.9, 0.1], [0.2, 0.8]]) + 0.1 * p[0]
     for t in HEIGHTS:
@@ -249,36 +137,6 @@ def transitions(p):
         total += np.log(chances[before, now])
         before = now
     return total
-
-
-def writes_to_a_dict(p):
-    k, s, sums = 0, p[1], {0: 0.0, 1: 0.0, 2: 0.0}
-    for t in HEIGHTS:
-        s = s + 0.1 * (p[0] * t - s)
-        if s > 0.2:
-            k = (k + 1) % 3
-        sums[k] += s
-    return sums[0] * sums[1] + sums[2]
-
-
-def makes_keys(p):
-    k, s, sums = 0, p[1], {}
-    for t in HEIGHTS:
-        s = s + 0.1 * (p[0] * t - s)
-        if s > 0.2:
-            k = (k + 1) % 3
-        sums[k] = s
-    return s + sum(sums.values())
-
-
-def writes_to_lists_of_rows(p):
-    k, s, rows = 0, p[1], [np.zeros(2), np.ones(2)]
-    for t in HEIGHTS:
-        s = s + 0.1 * (p[0] * t - s)
-        if s > 0.2:
-            k = (k + 1) % 2
-        rows[k][0] += s
-    return rows[0][0] * rows[1][0]
 
 
 def a_bool_is_no_position(p):
@@ -290,8 +148,6 @@ def a_bool_is_no_position(p):
 
 
 PROGRAMS = [
-    mean_of_some, in_nested_loops, prints_it, doubles, in_a_set, an_int_or_a_bool, visits_once, flags_of_iterations, a_view_shows_it,
-    halves_them, both_at_once, ints_are_computed_with, narrow_ints, first_of_equal_numbers, viterbi_backwards, counts_with_them,
-    products_of_entries, keys_of_a_dict, strings_of_them, as_many_as_there_are, counts_from_the_end, transitions, writes_to_a_dict,
-    makes_keys, writes_to_lists_of_rows, a_bool_is_no_position,
+    in_nested_loops, visits_once, flags_of_iterations, halves_them, both_at_once, first_of_equal_numbers, viterbi_backwards,
+    counts_with_them, strings_of_them, as_many_as_there_are, transitions, a_bool_is_no_position,
 ]  # fmt: skip

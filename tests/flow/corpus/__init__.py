@@ -2,8 +2,8 @@
 
 A module lists them in PROGRAMS; in TRAPS those that a careless join gets wrong; in CASES, by title, those that are made. POINTS is SIX if a module has none.
 
-The corpus is minimised as a fuzzer's: a program is a trap, or ran an arc of tapediff/flow, recording, functions or passes that no other one ran, or was
-the only one with its pair of a guard's reason and a kind of syntax.
+The corpus is minimised as a fuzzer's: a program has a docstring or comment that tells why it is there, or runs an arc of the package, or nests three kinds
+of syntax, as no other program or test of tests/flow does.
 """
 
 import numpy as np

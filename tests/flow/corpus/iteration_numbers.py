@@ -12,47 +12,12 @@ POINTS = TWO
 rng = np.random.default_rng(20261124)
 STEPS = 400
 TIMES = rng.normal(size=STEPS)
-ROWS = rng.normal(size=(STEPS, 2))
-FLAT = ROWS.ravel()
 N = 230
 T = np.sin(np.arange(N) * 0.3)
 Y = rng.normal(size=STEPS)
 
 
-def three_parts(p):
-    state = total = p[0]
-    for t in range(2 * STEPS):
-        if t < 250:
-            state = 0.9 * state + 0.1 * FLAT[t] * p[1]
-        elif t < 500:
-            state = 0.8 * state + 0.1 * FLAT[t] * p[0] ** 2
-        else:
-            state = 0.7 * state + FLAT[t] * p[0]
-        total += state**2
-    return total
-
-
-def in_four_places(p):
-    total = 0.0
-    for t in range(STEPS):
-        if t in (5, 100, 200, 300):
-            total += p[0] * TIMES[t] ** 2
-        total += p[1] * TIMES[t] * p[0]
-    return total
-
-
 # Branches on the iteration's number
-
-
-def vec_kick(p):
-    x = p[1] * np.ones(4)
-    tot = 0.0
-    for t in range(N):
-        x = 0.9 * x + 0.1 * np.roll(x, 1)
-        if t % 7 == 3:
-            x = x + p[0] * np.arange(4)
-        tot += np.sum(x**2)
-    return tot
 
 
 def nbody_step(p):
@@ -72,19 +37,6 @@ def nbody_step(p):
             v[i] += 0.01 * f[i]
             q[i] += 0.01 * v[i]
     return np.sum(q**2)
-
-
-def season(p):
-    lvl = p[0]
-    s = np.zeros(12)
-    tot = 0.0
-    for t in range(N):
-        k = t % 12
-        err = T[t] - lvl - s[k]
-        lvl = lvl + p[1] * err
-        s[k] = s[k] + 0.1 * err
-        tot += err**2
-    return tot
 
 
 def asserts(p):
@@ -125,16 +77,6 @@ def binds_array_mod(p):
     return tot
 
 
-def saved_while_read(p):
-    x = p[0]
-    out = [x]
-    for t in range(N):
-        x = 0.9 * x + p[1] * T[t] + 0.01 * out[-1]
-        if t % 10 == 0:
-            out.append(x)
-    return np.sum(np.array(out) ** 2)
-
-
 # First iterations that differ: variables they bind, None, flags, empty lists
 
 
@@ -149,18 +91,6 @@ def filter_that_starts_itself(p):
             gain = (s - 0.5) / s
             m, var = mean + gain * (e if abs(e) < 2 else 0.5 * e), (1 - gain) * (s - 0.5)
             total += -0.5 * np.log(s) - 0.5 * e * e / s
-    return total
-
-
-def first_of_data(p):
-    best, total = None, 0.0
-    for v in Y:
-        y = v * p[0]
-        if y < 0:
-            continue
-        if best is None or y > best:
-            best = y
-        total += best * p[1]
     return total
 
 
@@ -190,6 +120,6 @@ def loops_without_iterations(p):
 
 
 PROGRAMS = [
-    three_parts, in_four_places, vec_kick, nbody_step, season, asserts, windows_backwards, of_a_list, binds_array_mod, saved_while_read,
-    filter_that_starts_itself, first_of_data, longer_in_some_iterations, loops_without_iterations,
+    nbody_step, asserts, windows_backwards, of_a_list, binds_array_mod, filter_that_starts_itself, longer_in_some_iterations,
+    loops_without_iterations,
 ]  # fmt: skip

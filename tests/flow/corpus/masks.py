@@ -31,26 +31,12 @@ def clipped_deviations(p):
     return values.std(ddof=1) + values.var()
 
 
-def functions_of_what_is_positive(p):
-    z = p[0] * E + p[1]
-    positive = z[z > 0]
-    return np.sum(np.log(positive)) + np.sum(1 / z[z < -0.01]) + np.sum(np.sqrt(positive) * positive ** p[2])
-
-
 def lengths_and_branches(p):
     z = p[0] * E + p[1]
     large = z[z > 1.2]
     if len(large) > 2:
         return large.max() - large.min() + large.size * p[2]
     return p[2] * 2.0 + np.sum(large)
-
-
-def pieces(p):
-    z = p[0] * E + p[1]
-    made, is_large = np.zeros(COUNT), z > 0
-    made[is_large] = np.log(z[is_large])
-    made[~is_large] = z[~is_large] ** 2 * p[2]
-    return np.sum(made * T)
 
 
 def changed_in_place(p):
@@ -131,35 +117,6 @@ def loops(p):
     return total + sum(z[i] * T[i] for i in below) + sum([np.exp(v) for v in z[np.abs(z) < 0.3]]) + len(below) * p[2]
 
 
-def last_of_a_loop(p):
-    z, v, seen = p[0] * E + p[1], 0.5, 0
-    for v in z[z > 0.2]:
-        seen += 1
-        if v > 1.5 * p[0]:
-            continue
-        seen += 1
-    else:
-        seen += 3
-    return v * p[2] + seen * p[1]
-
-
-def changed_in_a_loop(p):
-    z, total = p[0] * E + p[1], 0.0
-    values = z[z > 0]
-    for v in values:
-        values -= np.maximum(values - 0.3, 0.0)
-        total += v
-    return total * p[2] + np.sum(values)
-
-
-def views(p):
-    z = p[0] * E + p[1]
-    values = z[z > 0]
-    same, first = values[:], values[:3]
-    values *= 2.0
-    return np.sum(same) + np.sum(first**2) * p[2] + np.sum(values)
-
-
 def returned(p):
     z = p[0] * E + p[1]
     return z[z > 0]
@@ -193,33 +150,7 @@ def asks_what_it_is(p):
     return np.sum(values * 2) if isinstance(values, np.ndarray) else np.sum(values * 3)
 
 
-# Writes in both sides of a branch
-
-
-def writes_what_may_not_be_there(p):
-    held = {}
-    for i, e in enumerate(E[:12]):
-        if p[0] * e > 0.1:
-            held[i] = p[1] * e
-    return sum(held.values()) + len(held)
-
-
-def two_pointers(p):
-    first, second = np.cumsum(np.abs(E[:30]) * abs(p[0])), np.cumsum(np.abs(Y[:30]) * abs(p[1]) * 2)
-    i = j = 0
-    total = 0.0
-    while i < 30 and j < 30:
-        if first[i] < second[j]:
-            total += first[i] * p[2]
-            i += 1
-        else:
-            total += second[j]
-            j += 1
-    return total
-
-
 PROGRAMS = [
-    huber, expected_shortfall, clipped_deviations, functions_of_what_is_positive, lengths_and_branches, pieces, changed_in_place,
-    places, neighbours, first_crossing, in_order, of_a_table, selected_twice, loops, last_of_a_loop, changed_in_a_loop, views, returned,
-    quantile, weighted, bound_anew, asks_what_it_is, writes_what_may_not_be_there, two_pointers,
+    huber, expected_shortfall, clipped_deviations, lengths_and_branches, changed_in_place, places, neighbours, first_crossing, in_order,
+    of_a_table, selected_twice, loops, returned, quantile, weighted, bound_anew, asks_what_it_is,
 ]  # fmt: skip
