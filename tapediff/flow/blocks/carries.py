@@ -102,7 +102,7 @@ class Slots(Form):
         if None in rows:
             return None
         more, blank = self.room - len(values), form.blank()
-        numbers = [reference.leaves(value)[0] for value in values] if reference else []
+        numbers = [reference.number(value) for value in values] if reference else []
         is_in_order = not any(map(is_data, numbers)) and numbers == list(range(len(rows)))
         order = None if is_in_order else stacked([*numbers, *[0] * more])
         rows += [blank] * (more if order is None else 0)
@@ -174,7 +174,7 @@ def have_repetitions(value: Object) -> Object:
         return len({id(one) for _, one in found}) < len(found)
     reference = reference_of([one for _, one in found])
     assert reference is not None, "of rows"
-    numbers = [(condition, reference.leaves(one)[0]) for condition, one in found]
+    numbers = [(condition, reference.number(one)) for condition, one in found]
     # Missing entries count as different ones.
     ordered = np.sort(stacked([np.where(condition, number, -1 - k) for k, (condition, number) in enumerate(numbers)]))
     return truth(np.any(ordered[1:] == ordered[:-1]))

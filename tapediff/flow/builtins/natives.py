@@ -329,14 +329,14 @@ def _with_rows_read(f: Object, args: tuple[Object, ...]) -> tuple[Object, ...] |
     """The arguments of a function that only reads lists, with the entries of those chosen by index; None without any."""
     if not any(map(rows.is_by_index, args)) or (id(f) in _COMPARING and len(args) > 1):
         return None
-    if id(f) not in _READING and not (isinstance(f, (np.ufunc, *_NUMPYS)) and not _is_pythons(f) and _is_pure(f)):
+    if id(f) not in _READERS and not (isinstance(f, (np.ufunc, *_NUMPYS)) and not _is_pythons(f) and _is_pure(f)):
         return None
     made = [rows.entries(value) if rows.is_by_index(value) else None for value in args]
     return None if not any(made) else tuple(value if read is None else read for value, read in zip(args, made))
 
 
-_COMPARING = frozenset(map(id, (min, max)))
-_READING = _COMPARING | set(map(id, (len, sum, sorted, list, tuple, any, all, math.fsum, math.prod)))
+_COMPARING = {id(min), id(max)}
+_READERS = {*_COMPARING, *map(id, (len, sum, sorted, list, tuple, any, all, math.fsum, math.prod))}
 
 
 def _place_of_choices(f: Object, args: tuple[Object, ...]) -> int | None:

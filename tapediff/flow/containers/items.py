@@ -272,8 +272,9 @@ def unpacked(*args: Object) -> Object:
     value, around = args
     is_owned = type(value) is Generator and (value.is_owned or not is_held_elsewhere((value,), 2))
     if type(value) in CHOICES:
-        found = rows.entries(value) if rows.is_by_index(value) else None
-        value = entries_of_choice(value) if found is None else found
+        choice: Object = value
+        found = rows.entries(choice) if rows.is_by_index(choice) else None
+        value = entries_of_choice(choice) if found is None else found
     kind = type(value)
     count = around if isinstance(around, int) else None
     if is_conditional(value):

@@ -100,7 +100,8 @@ def _place(row: Choice, key: Object) -> tuple[list[Object], Object, Iterable[tup
         return None
     if type(key) is int and -count <= key < count:
         return [option[key] for option in options], row.index, [(option, key) for option in options]
-    if not is_position(key) or not is_data(key) or key.type.dtype.kind != "i":
+    of_data: Object = key
+    if not is_position(key) or not is_data(key) or of_data.type.dtype.kind != "i":
         return None
     position = inside(key, count, f"{type(options[0]).__name__} index out of range")
     if not is_data(position):

@@ -105,7 +105,7 @@ class Choice(Several):
 
     __slots__ = ("_conditions", "index", "options", "read")
 
-    def __init__(self, options: tuple[Object, ...], conditions: tuple[Operand, ...], index: Operand | None = None) -> None:
+    def __init__(self, options: tuple[Object, ...], conditions: tuple[Operand, ...], index: Object = None) -> None:
         self.options, self._conditions, self.index = options, conditions, index
         self.read: Object = None
 

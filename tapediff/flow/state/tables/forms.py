@@ -134,8 +134,12 @@ class Reference(Form):
         self._numbers = {id(one): number for number, one in enumerate(objects)}
 
     def leaves(self, value: Object) -> list[Object] | None:
-        number = index_of(value, self._numbers)
+        number = self.number(value)
         return None if number is None else [number]
+
+    def number(self, value: Object) -> Object:
+        """The number of an object, or of those in a choice; None for others."""
+        return index_of(value, self._numbers)
 
     def wider(self, value: Object, depth: int = 0) -> Form:
         return reference_of([*self.objects, value]) or Options([self]).wider(value)
