@@ -337,7 +337,7 @@ def of_a_method_of_floats(x):
 @pytest.mark.parametrize(
     ("program", "what", "instead"),
     [
-        (of_the_last_object, "an object that a loop makes in its last iteration is read after the loop", "keep numbers, not the object"),
+        (of_the_last_object, "an object that an iteration of a loop makes is read in the next one or after the loop", "keep numbers, not the object"),
         (of_an_unknown_type, "code needs a number's type, Python's or NumPy's, which depends on data", "convert the number with float() before"),
         (of_a_method_of_floats, "float64.hex is not available on tracked arrays", "not supported; docs/supported.md lists what is"),
     ],

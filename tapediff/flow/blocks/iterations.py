@@ -72,6 +72,7 @@ from ..state.values import (
     possible_objects,
     state,
 )
+from ..users_code import is_mutable
 from .carries import (
     Slots,
     as_leaf,
@@ -158,6 +159,7 @@ class Loop:
         names: variables that hold arrays.
         withdrawn: by key, places in mutable objects whose list is carried by their parts.
         rows: the objects that an iteration begins with in their place.
+        has_lost: an inner loop has replaced another object.
         kinds_added: of the numbers in appended entries.
         assumed: places and leaves of `kinds`.
     """
@@ -184,6 +186,7 @@ class Loop:
         self.names = NamesOfArrays()
         self.withdrawn: dict[Object, Place] = {}
         self.rows: list[Object] = []
+        self.has_lost = False
 
     def record(self, first: Object) -> None:
         """Record the loop, and put its results into places."""
@@ -395,6 +398,8 @@ class Loop:
             if is_new or is_wider or is_longer or self.found:
                 self._settle(recorder, [leaf for one, form in forms for leaf in _ends_of(one, form)])
                 return None
+            if self.has_lost:
+                raise Unjoinable(*_TWICE)
             results = self._results(recorder, numbers)
             if results is None:
                 return None
@@ -445,13 +450,13 @@ class Loop:
         for key, one in self.changed.items():
             place, form = one.place, one.form
             if isinstance(form, Slots) and is_of_rows(form):
-                self._withdraw(form, place.get())
+                self._withdraw(form, place)
             values = [] if form is None else [_value_of(leaf) for leaf in one.start]
             leaves = [recorder.input(value, active=True) for value in values]
             self.kinds.note_first(leaves)
             if form is None or not one.is_read:
                 state.has_choices = True
-                put(place, Unread(key, partial(self._carry, recorder, journal)))
+                put(place, Unread(key, partial(self._carry, recorder, journal), is_behind=one.is_anew))
                 continue
             value = form.made(iter(leaves))
             if isinstance(place, Version):
@@ -466,10 +471,10 @@ class Loop:
         for key, (place, _) in self.added.items():
             put(place, [Maybe(Unread(key), None)])
 
-    def _withdraw(self, form: Slots, value: Object) -> None:
+    def _withdraw(self, form: Slots, holder: Place) -> None:
         """Withdraw the mutable objects of a list that is carried by their parts: a read by another name is an error."""
-        for thing in rows_in(form, value):
-            self.withdrawn.update((place.key, place) for place in withdraw(thing))
+        for thing in rows_in(form, holder.get()):
+            self.withdrawn.update((place.key, place) for place in withdraw(thing, holder))
 
     def _results(self, recorder: Recorder, streams: list[int]) -> list[Object] | None:
         """Results of an iteration: carries and appended entries. None if a kind or the form of an entry was widened."""
@@ -529,8 +534,9 @@ class Loop:
     def _widen_all(self) -> bool:
         """Widen all forms by an iteration's results; True if one was."""
         wider = [(one, value) for one in self._carried() if one.form.leaves(value := one.place.get()) is None]
-        for one, value in wider:
-            self._widen(one, value)
+        for one, value in sorted(wider, key=lambda pair: not isinstance(pair[0].form, Slots)):
+            if self.changed.get(one.place.key) is one:
+                self._widen(one, value)
         return bool(wider)
 
     def _widen(self, one: Changed, value: Object) -> None:
@@ -538,10 +544,23 @@ class Loop:
         if (unread := unread_in(value)) is not None:
             # It passes on the previous value of another place.
             raise unread.read()
-        one.form = wider_at(one.place, one.form, value) if one.is_read else one.form.wider(value)
+        before = one.form
+        one.form = wider_at(one.place, before, value) if one.is_read else before.wider(value)
+        if is_of_rows(one.form) and not is_of_rows(before):
+            self._forget(rows_in(one.form, value))
         self.limited = {(key, k) for key, k in self.limited if key != one.place.key}
         self.doubts = {(key, k): kind for (key, k), kind in self.doubts.items() if key != one.place.key}
         self._check_objects(one)
+
+    def _forget(self, objects: list[Object]) -> None:
+        """Forget variables that hold objects whose list will be carried by their parts: others take their place."""
+        numbers = set(map(id, objects))
+        for key, one in list(self.changed.items()):
+            if isinstance(one.place, Cell) and any(id(thing) in numbers for thing in objects_of(one.form)):
+                del self.changed[key]
+                self.read.discard(key)
+                if key in self.variables:
+                    self.known.read.discard(self.variables.index(key))
 
     def _check_objects(self, one: Changed) -> None:
         """Carry no object that an iteration created; a variable may hold a new one in each."""
@@ -562,15 +581,21 @@ class Loop:
             entries = place.get()
             if type(entries[0]) is not Maybe or len(entries) != len(forms) + 1 or any(map(is_unread, entries[1:])):
                 raise ReadBeforeWritten(key)
+        self.has_lost = False
+        replaced = [key for key, one in self.changed.items() if not isinstance(one.place, Cell) and are_withdrawn(one.place)]
+        for key in replaced:
+            del self.changed[key]
         known = {**self.changed, **self.added}
         new = {key: place for key, (place, old) in journal.items() if key not in known and _differs(place.get(), old)}
-        found = False
+        found = bool(replaced)
         for key, place in new.items():
             holder = place.holder
-            if key in self.withdrawn:
-                if not are_withdrawn(place):
-                    raise Unjoinable(*_TWICE)
+            if are_withdrawn(place):
+                # An inner loop has replaced it: the form of its list will be of parts, too.
+                self.has_lost = self.has_lost or (key not in self.withdrawn and id(holder) not in state.young)
                 continue
+            if key in self.withdrawn:
+                raise Unjoinable(*_TWICE)
             # References of the place and of this name.
             if id(holder) in state.young or (not gc.is_tracked(holder) and not is_held_elsewhere((holder,), 2)):
                 continue
@@ -641,7 +666,7 @@ class Loop:
         for key, one in self.changed.items():
             before = one.place.get()
             if isinstance(one.form, Slots) and is_of_rows(one.form):
-                self._withdraw(one.form, before)
+                self._withdraw(one.form, one.place)
             if one.form is None:
                 # The object that the last iteration created is not known.
                 last = Unread(key, is_behind=True)
@@ -709,7 +734,7 @@ def _form_of_both(place: Place, old: Object, value: Object) -> Form | None:
 def _form_of_last(value: Object) -> Form | None:
     """The form of a variable's last value; None for objects that each iteration creates."""
     form = form_of(value)
-    if any(id(one) in state.young for one in objects_of(form)):
+    if any(map(_is_new, objects_of(form))):
         return None
     return form if form.blank() or (type(form) is Constant and form.is_plain) else None
 
@@ -718,7 +743,12 @@ def _is_new_or_unread(value: Object) -> bool:
     """True for objects that an iteration creates, or the unread one before."""
     options = [option for option, _ in options_of(value)]
     made = [option for option in options if type(option) is not Unread]
-    return 0 < len(made) < len(options) and all(id(one) in state.young for option in made for one in possible_objects(option))
+    return 0 < len(made) < len(options) and all(_is_new(one) for option in made for one in possible_objects(option))
+
+
+def _is_new(value: Object) -> bool:
+    """True for a mutable object that an iteration creates."""
+    return is_mutable(value) and id(value) in state.young
 
 
 def _has_lost(*values: Object) -> bool:

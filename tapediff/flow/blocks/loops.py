@@ -34,14 +34,14 @@ from ..containers.items import (
     steps,
 )
 from ..containers.ranges import Counting
-from ..containers.rows import is_by_index, steps as steps_of_row
+from ..containers.rows import steps as steps_of_row
 from ..report import Reason
 from ..state.completions import Completion, Return, folded, replaced
 from ..state.fork import fork_value, guarded, observed, select
 from ..state.numbers.bounds import bounds_of, ends, note_bounds
 from ..state.places import Entry, WithCells, put
 from ..state.recursions import TooDeep, is_of_sizes
-from ..state.values import CHOICES, Maybe, Restart, Unjoinable, facts_of, is_data, lifted, state
+from ..state.values import CHOICES, Maybe, Restart, Unjoinable, facts_of, is_by_index, is_data, lifted, state
 from .blocks import BREAK, Block, LoopEnds, after_loop, for_each_option, if_
 from .emission import emitted
 from .exits import Exits

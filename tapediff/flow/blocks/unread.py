@@ -25,7 +25,7 @@ class Unread:
     Attributes:
         key: of the place.
         carry: returns the carry that the variable becomes once it is read; None if the iteration must be recorded again.
-        is_behind: it is a value after the loop, of an object that each iteration creates.
+        is_behind: of an object that each iteration creates: the previous one's, or the last one's after the loop.
     """
 
     __slots__ = ("carry", "is_behind", "key")
@@ -43,13 +43,13 @@ class Unread:
         """The exception for a read."""
         if self.is_behind:
             return Unjoinable(
-                "an object that a loop makes in its last iteration is read after the loop", "keep numbers, not the object"
+                "an object that an iteration of a loop makes is read in the next one or after the loop", "keep numbers, not the object"
             )
         return ReadBeforeWritten(self.key)
 
     def value(self) -> Object:
         """The previous iteration's value."""
-        if self.carry is None:
+        if self.carry is None or self.is_behind:
             raise self.read()
         return self.carry(self.key)
 
@@ -91,19 +91,22 @@ def _with_rules(value: Unread, rule: str, *args: Object) -> Object:
 CHOICES[Unread] = _Rules
 
 
-def withdraw(value: Object) -> list[Place]:
-    """Replace all parts of a mutable object by stand-ins, as others take its place; the places."""
+def withdraw(value: Object, holder: Place) -> list[Place]:
+    """Replace all parts of a mutable object in a list by stand-ins, as others take its place; the places."""
     if id(value) in state.callers:
         raise Unjoinable("a loop changes the length of a list of the caller's objects", "make the objects in the function")
     parts: Object = value if isinstance(value, (list, deque)) else None
     if parts is None and type(value) is not dict:
         places = [place_of_attribute(value, name) for name in attributes_of(value)]
         for place in places:
-            put(place, Unread(place.key, is_behind=True))
+            unread = Unread(place.key, is_behind=True)
+            put(place, unread)
+            state.withdrawn[place.key] = unread, holder
         return places
     place = Contents(value)
     unread = Unread(place.key, is_behind=True)
     put(place, dict.fromkeys(value, unread) if parts is None else [unread] * len(value))
+    state.withdrawn[place.key] = unread, holder
     return [place]
 
 
@@ -111,7 +114,7 @@ def are_withdrawn(place: Place) -> bool:
     """True for a place whose parts are still those stand-ins."""
     value = place.get()
     parts = (value.values() if isinstance(value, dict) else value) if isinstance(place, Contents) else (value,)
-    return all(type(part) is Unread and part.is_behind for part in parts)
+    return len(parts) > 0 and all(type(part) is Unread and part.is_behind for part in parts)
 
 
 def is_unread(value: Object) -> bool:

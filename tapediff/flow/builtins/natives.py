@@ -56,7 +56,7 @@ from ..state.joins import MOST_OPTIONS
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import note_python, types_of
 from ..state.places import are_restorable, note_attribute, note_contents
-from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, has_maybes, lifted, state
+from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, has_maybes, is_by_index, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users
 from .arguments import INDEXED, NATIVE
@@ -327,11 +327,11 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
 
 def _with_rows_read(f: Object, args: tuple[Object, ...]) -> tuple[Object, ...] | None:
     """The arguments of a function that only reads lists, with the entries of those chosen by index; None without any."""
-    if not any(map(rows.is_by_index, args)) or (id(f) in _COMPARING and len(args) > 1):
+    if not any(map(is_by_index, args)) or (id(f) in _COMPARING and len(args) > 1):
         return None
     if id(f) not in _READERS and not (isinstance(f, (np.ufunc, *_NUMPYS)) and not _is_pythons(f) and _is_pure(f)):
         return None
-    made = [rows.entries(value) if rows.is_by_index(value) else None for value in args]
+    made = [rows.entries(value) if is_by_index(value) else None for value in args]
     return None if not any(made) else tuple(value if read is None else read for value, read in zip(args, made))
 
 

@@ -18,7 +18,7 @@ from ..calls.callables import call
 from ..state.fork import refuse, refuse_store
 from ..state.places import are_restorable, note_contents, unwritable
 from ..state.recursions import is_of_sizes
-from ..state.values import CHOICES, Choice, Lazy, has_maybes, is_tracked_value, lifted, state
+from ..state.values import CHOICES, Choice, Lazy, has_maybes, is_by_index, is_tracked_value, lifted, state
 from ..users_code import users_method
 from . import entries, keys, lengths, positions, rows, sets
 from .choices import each
@@ -39,7 +39,7 @@ REPEATABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarr
 def set_item(holder: Object, key: Object, value: Object) -> None:
     """holder[key] = value"""
     kind = type(holder)
-    if rows.is_by_index(holder) and rows.set_item(holder, key, value):
+    if is_by_index(holder) and rows.set_item(holder, key, value):
         return
     for choice in (holder, key):
         if type(choice) is Choice and (choice is holder or not isinstance(holder, dict)):
@@ -227,7 +227,7 @@ def owned(items: Object, is_held: bool) -> Object:
             # References of the choice and of the variable.
             is_held = is_held_elsewhere((option,), 2)
             options.append(owned(option, is_held))
-        return Choice(tuple(options), items.conditions)
+        return items.of(tuple(options))
     if kind is Generator:
         items.is_owned = True
     elif _is_iterator(kind) and not _draws_from_shared(items):
@@ -273,7 +273,7 @@ def unpacked(*args: Object) -> Object:
     is_owned = type(value) is Generator and (value.is_owned or not is_held_elsewhere((value,), 2))
     if type(value) in CHOICES:
         choice: Object = value
-        found = rows.entries(choice) if rows.is_by_index(choice) else None
+        found = rows.entries(choice) if is_by_index(choice) else None
         value = entries_of_choice(choice) if found is None else found
     kind = type(value)
     count = around if isinstance(around, int) else None

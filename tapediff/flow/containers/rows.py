@@ -16,11 +16,6 @@ from .positions import entry_of, is_position
 MISSING = object()
 
 
-def is_by_index(value: Object) -> bool:
-    """True for a choice of mutable objects by index."""
-    return type(value) is Choice and value.index is not None
-
-
 def item(row: Choice, key: Object) -> Object:
     """row[key]; MISSING where that is not a part of each object."""
     if type(key) is slice and len_of(row) is not None and not is_position(key):

@@ -29,7 +29,7 @@ from ..state.fork import refuse_store
 from ..state.identities import GENERATED
 from ..state.numbers.python_numbers import is_python, is_python_bool, one_if, plain_like
 from ..state.places import are_restorable, note_contents
-from ..state.values import CHOICES, Choice, Unjoinable, has_maybes, is_data, lifted, state
+from ..state.values import CHOICES, Choice, Unjoinable, has_maybes, is_by_index, is_data, lifted, state
 from ..users_code import KNOWN, shared_method, users_method
 from .divisions import check_division, is_of_ints, may_be_zero_of_ints, of_ints, zero_of_ints
 from .sequences import is_of_interest, sequences_compared
@@ -196,7 +196,7 @@ class Wrapped:
     def __getitem__(self, key: Object) -> Object:
         if isinstance(self.value, dict):
             return _item(self.value, key)
-        if rows.is_by_index(self.value) and (found := rows.item(self.value, key)) is not rows.MISSING:
+        if is_by_index(self.value) and (found := rows.item(self.value, key)) is not rows.MISSING:
             return found
         value = as_value(self.value) if type(key) is int else self.value
         return mapped(_item, value if type(value) is TrackedArray and len(value.type.shape) == 1 else self.value, key)

@@ -19,7 +19,7 @@ from ..state.fork import by_guards, decide, fork_value, refuse_store
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import plain_like
 from ..state.places import note_attribute, note_contents, place_of_attribute
-from ..state.values import CHOICES, UNBOUND, Choice, lifted, state, unset_where, without_unbound
+from ..state.values import CHOICES, UNBOUND, Choice, is_by_index, lifted, state, unset_where, without_unbound
 from ..users_code import KNOWN, has_simple_attributes, is_users, shared_method, users_method
 
 _PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray, TrackedArray}
@@ -67,7 +67,7 @@ def _of_int(value: Object, name: str) -> Object:
 
 def _of_options(value: Object, name: str) -> Object:
     """An attribute of a choice: a method that all options share becomes the choice's; plain attributes are read without running sides."""
-    if rows.is_by_index(value) and all(_has_plainly(option, name) for option in value.options):
+    if is_by_index(value) and all(_has_plainly(option, name) for option in value.options):
         return rows.attribute(value, name)
     options = [value.options[k] for k in possible(value)] if type(value) is Choice else []
     if len(options) > 1 and all(_has_plainly(option, name) for option in options):
@@ -147,7 +147,7 @@ def set_attribute(value: Object, name: str, new: Object) -> None:
     if kind not in CHOICES and has_simple_attributes(kind) and getattr(kind, name, None) is None and _is_of_python(kind):
         note_attribute(value, name)
         setattr(value, name, new)
-    elif rows.is_by_index(value) and all(_has_plainly(option, name) for option in value.options):
+    elif is_by_index(value) and all(_has_plainly(option, name) for option in value.options):
         rows.set_attribute(value, name, new)
     else:
         lifted(lambda one: _changed(one, name, "set", new), value)

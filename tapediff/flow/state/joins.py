@@ -45,6 +45,7 @@ from .values import (
     holds_several,
     index_of,
     indexed,
+    is_by_index,
     is_data,
     join_conditions,
     negated,
@@ -282,7 +283,7 @@ def chosen(test: Operand, yes: Object, no: Object) -> Object:
 def joined_by_index(hits: list[tuple[Object, Object]]) -> Object:
     """The first value whose condition holds, of many mutable objects or choices by index of these; None for others."""
     values = [value for _, value in hits]
-    has_index = any(type(value) is Choice and value.index is not None for value in values)
+    has_index = any(map(is_by_index, values))
     if not has_index and len(values) < LEAST_GATHERED:
         return None
     options = {id(option): option for value in values for option in possible_objects(value)}
@@ -298,7 +299,7 @@ def joined_by_index(hits: list[tuple[Object, Object]]) -> Object:
 
 def is_mutable_or_choice(value: Object) -> bool:
     """True for a mutable object, and a choice of these by index."""
-    return (type(value) is Choice and value.index is not None) or is_mutable(value)
+    return is_by_index(value) or is_mutable(value)
 
 
 def one_of(hits: list[tuple[Object, Object]]) -> Object:
@@ -365,7 +366,7 @@ def options_of(value: Object) -> list[tuple[Object, Object]]:
 
 def _is_alike(a: Object, b: Object, depth: int = 0) -> bool:
     """True for options that can be joined."""
-    if (type(a) is Choice and is_mutable_or_choice(b)) or (type(b) is Choice and is_mutable(a)):
+    if (is_by_index(a) and is_mutable_or_choice(b)) or (is_by_index(b) and is_mutable(a)):
         return True
     if a is b or is_equal(a, b) or (state.joins_arrays and are_alike_arrays(a, b)) or are_alike_lists(a, b, depth):
         return True

@@ -109,6 +109,10 @@ class Choice(Several):
         self.options, self._conditions, self.index = options, conditions, index
         self.read: Object = None
 
+    def of(self, options: tuple[Object, ...]) -> Choice:
+        """The same choice of other options."""
+        return Choice(options, self._conditions, self.index)
+
     @property
     def conditions(self) -> tuple[Operand, ...]:
         """Of the options."""
@@ -145,6 +149,11 @@ def indexed(options: tuple[Object, ...], index: Object) -> Object:
 def possible_objects(value: Object) -> tuple[Object, ...]:
     """The options of a choice; the value itself otherwise."""
     return value.options if type(value) is Choice else (value,)
+
+
+def is_by_index(value: Object) -> bool:
+    """True for a choice of mutable objects by index."""
+    return type(value) is Choice and value.index is not None
 
 
 def index_of(value: Object, numbers: dict[int, int]) -> Object:
@@ -331,6 +340,7 @@ class State(threading.local):
         streams: by id, the numbered states of generators of random numbers.
         checks: called when the function has returned; they raise if something that was relied upon has changed.
         room: maximum length of a growing list in a rolled loop.
+        withdrawn: by key, places in mutable objects that a loop has replaced: their stand-in, and the place of their list.
         ended: conditions that end a rolled loop: a full list, a large int, or an unjoinable iteration.
     """
 
@@ -377,6 +387,7 @@ class State(threading.local):
         self.counts: dict[tuple[int, int], list[tuple[list[int], Object]]] = {}
         self.packings: dict[tuple[int, ...], tuple[Object, list[Object]]] = {}
         self.streams: dict[int, Object] = {}
+        self.withdrawn: dict[Object, tuple[Object, Object]] = {}
         self.checks: list[Callable[[], None]] = []
         self.room = FIRST_ROOM
         self.young = Young()
