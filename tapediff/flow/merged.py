@@ -183,14 +183,16 @@ class Flowed:
             raise
         finally:
             self._sides = state.sides
-            leave_plain(result)
-            vars(state).clear()
-            vars(state).update(around)
-            recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed = hooks
-            self.report.finish(recorder)
-            if self._note is not None and not is_alone:
-                self._note(self.report)
-            sys.setrecursionlimit(limit)
+            try:
+                leave_plain(result)
+            finally:
+                vars(state).clear()
+                vars(state).update(around)
+                recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed = hooks
+                self.report.finish(recorder)
+                if self._note is not None and not is_alone:
+                    self._note(self.report)
+                sys.setrecursionlimit(limit)
         return result
 
 

@@ -182,6 +182,20 @@ def dicts_in_a_loop(x):
     return done + sum(task["left"] * task["cost"] for task in tasks)
 
 
+def replaced_lists(x):
+    """Once a loop has given up, nothing of it is left: what a list may be is decided by an index, also after the recording."""
+    rows, total, v = [[x[0], 1.0], [x[1], x[2]]], 0.2, x[3]
+    for k in range(9):
+        if total > 3.0:
+            break
+        if len(rows) > 1:
+            total += rows.pop()[0] * 0.1
+        total += rows[-1][0] * 0.2
+        rows = [row for row in rows if row[0] > -0.8] or [[0.1, v]]
+        v = x[k % 6]
+    return total
+
+
 PROGRAMS = [
     entries_of_lists, entries_of_dicts, attributes, slots, methods_and_properties, moved_rows, rows_of_rows, nothing_or_a_row, live_iteration,
     pooled, lots_first_in_first_out, particles_that_split, dicts_in_a_loop,
@@ -248,7 +262,7 @@ def a_row_in_a_variable(x):
 
 @pytest.mark.parametrize(
     "program",
-    [another_name_is_read, another_name_is_written, one_row_twice, one_row_in_two_lists, a_row_in_a_variable],
+    [replaced_lists, another_name_is_read, another_name_is_written, one_row_twice, one_row_in_two_lists, a_row_in_a_variable],
     ids=lambda program: program.__name__,
 )
 def test_other_names_of_a_row_see_its_changes(program):

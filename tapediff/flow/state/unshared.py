@@ -18,7 +18,7 @@ from ..anything import Object
 from ..users_code import attributes_of, has_only_attributes, is_mutable, with_attributes
 from .joins import join, join_contents, one_of
 from .places import Attribute, Cell, Contents, Entry, Member, Place, mark_made
-from .values import UNBOUND, Choice, Maybe, Unjoinable, any_of, state
+from .values import UNBOUND, Choice, Maybe, Unjoinable, any_of, is_by_index, state
 
 States = dict[Object, tuple[Place, Object]]
 
@@ -46,29 +46,32 @@ def _withdraw(thing: Object, holder: Place, final: States) -> None:
 
 def _copied(thing: Object, final: States) -> Object:
     """A copy of a withdrawn object as it is at the end of a side, where it is withdrawn."""
-    is_container = isinstance(thing, (list, deque, dict))
-    places = {None: Contents(thing)} if is_container else {name: _attribute(thing, name) for name in attributes_of(thing)}
-    parts = {name: final[place.key][1] if place.key in final else place.get() for name, place in places.items()}
-    for name, place in places.items():
-        unread = state.withdrawn[place.key][0]
-        value = parts[name]
-        final[place.key] = place, (
-            unread if not is_container else dict.fromkeys(value, unread) if isinstance(value, dict) else type(value)([unread] * len(value))
-        )
-    if is_container:
-        value = parts[None]
-        if isinstance(value, dict):
-            return {key: _copy_of_part(part, final) for key, part in value.items()}
-        return type(value)(_copy_of_part(part, final) for part in value)
-    return with_attributes(type(thing), {name: _copy_of_part(part, final) for name, part in parts.items()})
+    if not isinstance(thing, (list, deque, dict)):
+        places = {name: _attribute(thing, name) for name in attributes_of(thing)}
+        parts = {name: _taken(place, final) for name, place in places.items()}
+        return with_attributes(type(thing), {name: _copy_of_part(part, final) for name, part in parts.items()})
+    value = _taken(Contents(thing), final)
+    if isinstance(value, dict):
+        return {key: _copy_of_part(part, final) for key, part in value.items()}
+    return type(value)(_copy_of_part(part, final) for part in value)
+
+
+def _taken(place: Place, final: States) -> Object:
+    """The value of a place at the end of a side, where stand-ins take its place."""
+    value = final[place.key][1] if place.key in final else place.get()
+    unread = state.withdrawn[place.key][0]
+    if isinstance(place, Contents):
+        unread = dict.fromkeys(value, unread) if isinstance(value, dict) else type(value)([unread] * len(value))
+    final[place.key] = place, unread
+    return value
 
 
 def _copy_of_part(part: Object, final: States) -> Object:
     """A part of a copy: of a withdrawn object another copy."""
     if not is_mutable(part):
         return part
-    names = (Contents(part),) if isinstance(part, (list, deque, dict)) else [_attribute(part, name) for name in attributes_of(part)]
-    return _copied(part, final) if names and all(place.key in state.withdrawn for place in names) else part
+    places = [Contents(part)] if isinstance(part, (list, deque, dict)) else [_attribute(part, name) for name in attributes_of(part)]
+    return _copied(part, final) if places and all(place.key in state.withdrawn for place in places) else part
 
 
 def _parts(value: Object) -> Iterable[Object]:
@@ -140,7 +143,7 @@ def joined_unshared(
 
 def _objects(value: Object) -> list[list[Object]]:
     """The objects and lists that a value may be, each in a list of its own."""
-    if type(value) in _NEVER:
+    if type(value) in _NEVER or is_by_index(value):
         return []
     options = value.options if type(value) is Choice else (value,)
     return [[option] for option in options if type(option) is list or has_only_attributes(option)]
@@ -252,6 +255,8 @@ def _is_unshared(owner: list[Object], slot: Slot, finals: tuple[States, ...]) ->
     known = 0
     for choice in {id(value): value for value in values if type(value) is Choice}.values():
         if any(option is owner[0] for option in choice.options):
+            if choice.index is not None:
+                return False  # other choices may share the options
             # References of the list and the dict of values, and of this name.
             if is_held_elsewhere((choice,), 2 * sum(value is choice for value in values) + 2):
                 return False

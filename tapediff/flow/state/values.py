@@ -113,6 +113,12 @@ class Choice(Several):
         """The same choice of other options."""
         return Choice(options, self._conditions, self.index)
 
+    def now(self) -> Object:
+        """The option at this point; records nothing."""
+        if self.index is not None:
+            return self.options[int(self.index._value)]
+        return next(option for option, when in zip(self.options, self._conditions) if _holds(when))
+
     @property
     def conditions(self) -> tuple[Operand, ...]:
         """Of the options."""
@@ -717,7 +723,7 @@ def at_this_point(value: Object, *, keeps_ints: bool = False) -> Object:
         keeps_ints: leave tracked numbers.
     """
     while type(value) is Choice:
-        value = next(option for option, when in zip(value.options, value.conditions) if _holds(when))
+        value = value.now()
     if isinstance(value, tuple):
         parts = [at_this_point(part, keeps_ints=keeps_ints) for part in value]
         if all(map(operator.is_, parts, value)):
