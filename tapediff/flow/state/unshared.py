@@ -59,6 +59,8 @@ def _copied(thing: Object, final: States) -> Object:
 def _taken(place: Place, final: States) -> Object:
     """The value of a place at the end of a side, where stand-ins take its place."""
     value = final[place.key][1] if place.key in final else place.get()
+    if place.key not in state.withdrawn:
+        return value
     unread = state.withdrawn[place.key][0]
     if isinstance(place, Contents):
         unread = dict.fromkeys(value, unread) if isinstance(value, dict) else type(value)([unread] * len(value))
