@@ -260,9 +260,35 @@ def a_row_in_a_variable(x):
     return total + kept[0] + kept[1]
 
 
+def rows_compared_by_identity(x):
+    rows = [[x[0], 1.0], [x[1], 1.0]]
+    first, total = rows[0], 0.0
+    while len(rows) < 5 and total < 2.0:
+        rows.append([x[2], total])
+        total += 0.5 if rows[0] is first else 0.25
+        total += abs(rows[-1][0]) + 0.1
+    return total + (1.0 if rows[0] is first else 0.0)
+
+
+def objects_found_by_identity(x):
+    class Node:
+        def __init__(self, value):
+            self.value = value
+
+    nodes = [Node(x[0]), Node(x[1])]
+    seen, total = {nodes[0]}, 0.0
+    while len(nodes) < 6 and total < 2.0:
+        nodes.append(Node(x[2] + total))
+        total += 0.5 if nodes[0] in seen else 0.25
+        if nodes[-1].value > 0.5:
+            seen.add(nodes.pop())
+            nodes.append(Node(0.1))
+    return total + sum(node.value for node in nodes if node not in seen)
+
+
 @pytest.mark.parametrize(
     "program",
-    [replaced_lists, another_name_is_read, another_name_is_written, one_row_twice, one_row_in_two_lists, a_row_in_a_variable],
+    [replaced_lists, rows_compared_by_identity, objects_found_by_identity, another_name_is_read, another_name_is_written, one_row_twice, one_row_in_two_lists, a_row_in_a_variable],
     ids=lambda program: program.__name__,
 )
 def test_other_names_of_a_row_see_its_changes(program):

@@ -93,6 +93,9 @@ CHOICES[Unread] = _Rules
 
 def withdraw(value: Object, holder: Place) -> list[Place]:
     """Replace all parts of a mutable object in a list by stand-ins, as others take its place; the places."""
+    if type(value).__eq__ is object.__eq__:
+        # Such objects are found in sets, dicts and lists by identity.
+        raise Unjoinable("a list of new objects changes its length in a loop", "keep lists or tuples of numbers, or define `__eq__`")
     if id(value) in state.callers:
         raise Unjoinable("a loop changes the length of a list of the caller's objects", "make the objects in the function")
     parts: Object = value if isinstance(value, (list, deque)) else None

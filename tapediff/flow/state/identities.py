@@ -54,6 +54,8 @@ def is_same(a: Object, b: Object) -> Object:
         raise AsksIdentities
     if state.joins_frozen and type(a) is type(b) and a is not b and frozen_fields(type(a)):
         raise AsksIdentities
+    if a is not b and type(a) is type(b) and any(key[1] in (id(a), id(b)) for key in state.withdrawn):
+        raise Unjoinable("an object of a list whose length a loop has changed is compared by `is`", "compare by ==, or keep a number")
     if a is b or not (isinstance(a, _VALUES) and isinstance(b, _VALUES)) or isinstance(a, tuple) != isinstance(b, tuple):
         return a is b
     if not state.is_recording or not (isinstance(a, (TrackedArray, tuple)) or isinstance(b, (TrackedArray, tuple))):
