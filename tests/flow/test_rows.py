@@ -227,6 +227,28 @@ def another_name_is_written(x):
     return rows[0][0] + total
 
 
+def another_name_is_written_later(x):
+    rows, total = [[x[0], 1.0], [x[1], 1.0]], 0.0
+    first = rows[0]
+    while total < 3.0:
+        if total > x[3]:
+            rows.append([x[2], total])
+        total += abs(rows[-1][0]) + 0.2
+    first[0] = 5.0
+    return total + sum(a * b for a, b in rows)
+
+
+def another_attribute_is_set_later(x):
+    rows, total = [Point(x[0], 1.0, 0.0), Point(x[1], 1.0, 0.0)], 0.0
+    first = rows[0]
+    while total < 3.0:
+        if total > x[3]:
+            rows.append(Point(x[2], total, 0.0))
+        total += abs(rows[-1].a) + 0.2
+    first.d = 5.0
+    return total + sum(getattr(row, "d", row.a) * row.b for row in rows)
+
+
 def one_row_twice(x):
     rows, total = [[x[0], 1.0]], 0.0
     while len(rows) < 5 and total < 2.0:
@@ -261,34 +283,40 @@ def a_row_in_a_variable(x):
 
 
 def rows_compared_by_identity(x):
-    rows = [[x[0], 1.0], [x[1], 1.0]]
-    first, total = rows[0], 0.0
-    while len(rows) < 5 and total < 2.0:
-        rows.append([x[2], total])
-        total += 0.5 if rows[0] is first else 0.25
+    rows, total = [[x[0], 1.0], [x[1], 1.0]], 0.0
+    first = rows[0]
+    while total < 3.0:
+        if total > x[3]:
+            rows.append([x[2], total])
+        for row in rows:
+            if row is first:
+                total += 0.5
         total += abs(rows[-1][0]) + 0.1
-    return total + (1.0 if rows[0] is first else 0.0)
+    return total + sum(row[0] for row in rows)
+
+
+class Node:
+    def __init__(self, value):
+        self.value = value
 
 
 def objects_found_by_identity(x):
-    class Node:
-        def __init__(self, value):
-            self.value = value
-
-    nodes = [Node(x[0]), Node(x[1])]
-    seen, total = {nodes[0]}, 0.0
-    while len(nodes) < 6 and total < 2.0:
-        nodes.append(Node(x[2] + total))
-        total += 0.5 if nodes[0] in seen else 0.25
-        if nodes[-1].value > 0.5:
-            seen.add(nodes.pop())
-            nodes.append(Node(0.1))
-    return total + sum(node.value for node in nodes if node not in seen)
+    nodes, total = [Node(x[0]), Node(x[1])], 0.0
+    seen = {nodes[0]}
+    while total < 3.0:
+        if total > x[3]:
+            nodes.append(Node(x[2] + total))
+        for node in nodes:
+            if node in seen:
+                total += 0.5
+        total += abs(nodes[-1].value) + 0.1
+    return total + sum(node.value for node in nodes)
 
 
 @pytest.mark.parametrize(
     "program",
-    [replaced_lists, rows_compared_by_identity, objects_found_by_identity, another_name_is_read, another_name_is_written, one_row_twice, one_row_in_two_lists, a_row_in_a_variable],
+    [replaced_lists, rows_compared_by_identity, objects_found_by_identity, another_name_is_read, another_name_is_written, another_name_is_written_later,
+     another_attribute_is_set_later, one_row_twice, one_row_in_two_lists, a_row_in_a_variable],
     ids=lambda program: program.__name__,
 )
 def test_other_names_of_a_row_see_its_changes(program):

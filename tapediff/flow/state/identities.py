@@ -14,6 +14,7 @@ from ...ir.instruction import INPUT
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .numbers.python_numbers import types_of
+from .places import refuse_withdrawn
 from .values import Restart, Unjoinable, both, either, inputs_of, negated, op_of, state
 
 # Results that stand for list entries, loop variables, or one of two operands.
@@ -54,8 +55,9 @@ def is_same(a: Object, b: Object) -> Object:
         raise AsksIdentities
     if state.joins_frozen and type(a) is type(b) and a is not b and frozen_fields(type(a)):
         raise AsksIdentities
-    if a is not b and type(a) is type(b) and any(key[1] in (id(a), id(b)) for key in state.withdrawn):
-        raise Unjoinable("an object of a list whose length a loop has changed is compared by `is`", "compare by ==, or keep a number")
+    if a is not b and type(a) is type(b):
+        refuse_withdrawn(a)
+        refuse_withdrawn(b)
     if a is b or not (isinstance(a, _VALUES) and isinstance(b, _VALUES)) or isinstance(a, tuple) != isinstance(b, tuple):
         return a is b
     if not state.is_recording or not (isinstance(a, (TrackedArray, tuple)) or isinstance(b, (TrackedArray, tuple))):

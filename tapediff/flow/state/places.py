@@ -17,7 +17,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ...recording.arrays.views import laid_as
 from ..anything import Object
 from ..translate import stored_cells
-from ..users_code import KNOWN
+from ..users_code import KNOWN, attributes_of, is_mutable
 from .values import UNBOUND, Unjoinable, WritesJoined, WritesOutside, state
 
 T = TypeVar("T")
@@ -279,8 +279,21 @@ def note_cells(cells: Iterable[CellType]) -> None:
             journal[key] = place, place.get()
 
 
+def refuse_withdrawn(value: Object) -> None:
+    """Refuse to use an object that a loop has replaced."""
+    if not state.withdrawn or not is_mutable(value):
+        return
+    names = (None,) if isinstance(value, _CONTAINERS) else tuple(attributes_of(value))
+    for place in (Contents(value) if name is None else place_of_attribute(value, name) for name in names):
+        found, now = state.withdrawn.get(place.key), place.get()
+        parts = (now,) if type(place) is not Contents else now.values() if isinstance(now, dict) else now
+        if found is not None and any(part is found[0] for part in parts):
+            raise found[0].read()
+
+
 def note_attribute(owner: Object, name: str) -> None:
     """Note an attribute."""
+    refuse_withdrawn(owner)
     if isinstance(owner, type):
         KNOWN.forget()
     journal = _journal_of(owner)
@@ -318,6 +331,7 @@ def note_contents(holder: Object) -> None:
     """Note the entries of a container or an array."""
     if issubclass(type(holder), CompressedArray):
         holder = holder.whole
+    refuse_withdrawn(holder)
     if state.shown:
         check_writes(holder)
     if state.shown and isinstance(holder, np.ndarray):
