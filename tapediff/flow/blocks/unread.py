@@ -9,7 +9,7 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..state.places import Contents, Place, place_of_attribute, put
 from ..state.values import CHOICES, Choice, DataKey, Maybe, Restart, Unjoinable, state
-from ..users_code import attributes_of
+from ..users_code import attributes_of, has_only_attributes
 
 
 class ReadBeforeWritten(Restart):
@@ -126,7 +126,7 @@ def is_unread(value: Object) -> bool:
 
 
 def unread_in(value: Object) -> Unread | None:
-    """The stand-in that a value is or contains; lists may be cyclic."""
+    """The stand-in that a value is or contains, also an object that an iteration creates; lists may be cyclic."""
     seen, pending = set[int](), [value]
     while pending:
         value = pending.pop()
@@ -145,4 +145,6 @@ def unread_in(value: Object) -> Unread | None:
             pending += value
         elif type(value) is dict:
             pending += (*value, *value.values())
+        elif id(value) in state.young and has_only_attributes(value):
+            pending += attributes_of(value).values()
     return None

@@ -25,6 +25,7 @@ from ..state.values import (
     any_of,
     both,
     holds_several,
+    is_by_index,
     is_data,
     known,
     lifted,
@@ -61,6 +62,8 @@ def each(choice: Choice, op: Callable[[Object], Object]) -> Object:
 
 def kinds_of(value: Object) -> set[type]:
     """The types of a choice's possible options, or the type of another value."""
+    if is_by_index(value):
+        return set(map(type, value.options))
     return {type(value.options[k]) for k in possible(value)} if type(value) is Choice else {type(value)}
 
 

@@ -67,7 +67,7 @@ def _of_int(value: Object, name: str) -> Object:
 
 def _of_options(value: Object, name: str) -> Object:
     """An attribute of a choice: a method that all options share becomes the choice's; plain attributes are read without running sides."""
-    if is_by_index(value) and all(_has_plainly(option, name) for option in value.options):
+    if _is_column(value, name):
         return rows.attribute(value, name)
     options = [value.options[k] for k in possible(value)] if type(value) is Choice else []
     if len(options) > 1 and all(_has_plainly(option, name) for option in options):
@@ -76,6 +76,11 @@ def _of_options(value: Object, name: str) -> Object:
     if member is not None and not any(name in getattr(option, "__dict__", ()) for option in options):
         return MethodType(member, value)
     return mapped(attribute, value, name)
+
+
+def _is_column(value: Object, name: str) -> bool:
+    """True for an attribute that each object of a choice by index has itself."""
+    return is_by_index(value) and all(_has_plainly(option, name) for option in value.options)
 
 
 def _has_plainly(option: Object, name: str) -> bool:
@@ -147,7 +152,7 @@ def set_attribute(value: Object, name: str, new: Object) -> None:
     if kind not in CHOICES and has_simple_attributes(kind) and getattr(kind, name, None) is None and _is_of_python(kind):
         note_attribute(value, name)
         setattr(value, name, new)
-    elif is_by_index(value) and all(_has_plainly(option, name) for option in value.options):
+    elif _is_column(value, name):
         rows.set_attribute(value, name, new)
     else:
         lifted(lambda one: _changed(one, name, "set", new), value)

@@ -17,6 +17,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from ...base.current_recording import current_recorder
 from ...base.source_location import PickledSite, Site, user_site
 from ...ir.instruction import CONSTANT, Operand
 from ...ops import Op
@@ -98,7 +99,7 @@ class Choice(Several):
     """One of several values, by data.
 
     Attributes:
-        options: the values; none is a choice.
+        options: the values; none is a choice, but by index.
         index: the number of the option, of mutable objects at a data-dependent position; else None.
         read: for arrays, the cached selection of their entries; see `as_value`.
     """
@@ -177,7 +178,7 @@ def index_of(value: Object, numbers: dict[int, int]) -> Object:
         return index
     if found == list(range(len(found))):
         return value.index
-    return np.take(value.index._recorder.tracked_constant(np.array(found)), value.index, mode="clip")
+    return np.take(current_recorder().tracked_constant(np.array(found)), value.index, mode="clip")
 
 
 def without_unbound(choice: Choice) -> Object:
@@ -188,7 +189,7 @@ def without_unbound(choice: Choice) -> Object:
 
 def unset_where(value: Object) -> Object:
     """The condition that a name has no value; None if it always has one."""
-    choices = zip(value.options, value.conditions) if type(value) is Choice else ()
+    choices = zip(value.options, value.conditions) if type(value) is Choice and value.index is None else ()
     return next((condition for option, condition in choices if option is UNBOUND), None)
 
 
