@@ -50,6 +50,7 @@ from ..state.places import (
     Version,
     WithCells,
     cells_of,
+    is_withdrawn,
     loop_ended,
     note_cells,
     put,
@@ -72,6 +73,7 @@ from ..state.values import (
     possible_objects,
     state,
 )
+from ..state.withdrawn import withdraw
 from ..users_code import is_mutable
 from .carries import (
     Slots,
@@ -88,7 +90,7 @@ from .carries import (
 )
 from .names_of_arrays import NamesOfArrays
 from .sources import Source
-from .unread import ReadBeforeWritten, Unread, are_withdrawn, is_unread, unread_in, withdraw
+from .unread import ReadBeforeWritten, Unread, is_unread, unread_in
 
 # Maximum number of widenings of the carries' forms.
 MOST_ATTEMPTS = 16
@@ -474,7 +476,7 @@ class Loop:
     def _withdraw(self, form: Slots, holder: Place) -> None:
         """Withdraw the mutable objects of a list that is carried by their parts: a read by another name is an error."""
         for thing in rows_in(form, holder.get()):
-            self.withdrawn.update((place.key, place) for place in withdraw(thing, holder))
+            self.withdrawn.update((place.key, place) for place in withdraw(thing, holder, partial(Unread, is_behind=True)))
 
     def _results(self, recorder: Recorder, streams: list[int]) -> list[Object] | None:
         """Results of an iteration: carries and appended entries. None if a kind or the form of an entry was widened."""
@@ -582,7 +584,7 @@ class Loop:
             if type(entries[0]) is not Maybe or len(entries) != len(forms) + 1 or any(map(is_unread, entries[1:])):
                 raise ReadBeforeWritten(key)
         self.has_lost = False
-        replaced = [key for key, one in self.changed.items() if not isinstance(one.place, Cell) and are_withdrawn(one.place)]
+        replaced = [key for key, one in self.changed.items() if is_withdrawn(one.place, one.place.get())]
         for key in replaced:
             del self.changed[key]
         known = {**self.changed, **self.added}
@@ -590,7 +592,7 @@ class Loop:
         found = bool(replaced)
         for key, place in new.items():
             holder = place.holder
-            if are_withdrawn(place):
+            if is_withdrawn(place, place.get()):
                 # An inner loop has replaced it: the form of its list will be of parts, too.
                 self.has_lost = self.has_lost or (key not in self.withdrawn and id(holder) not in state.young)
                 continue

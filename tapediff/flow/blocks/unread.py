@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.places import Contents, Place, place_of_attribute, put
 from ..state.values import CHOICES, Choice, DataKey, Maybe, Restart, Unjoinable, state
 from ..users_code import attributes_of, has_only_attributes
 
@@ -89,35 +88,6 @@ def _with_rules(value: Unread, rule: str, *args: Object) -> Object:
 
 
 CHOICES[Unread] = _Rules
-
-
-def withdraw(value: Object, holder: Place) -> list[Place]:
-    """Replace all parts of a mutable object in a list by stand-ins, as others take its place; the places."""
-    if type(value).__eq__ is object.__eq__:
-        # Such objects are found in sets, dicts and lists by identity.
-        raise Unjoinable("a list of new objects changes its length in a loop", "keep lists or tuples of numbers, or define `__eq__`")
-    if id(value) in state.callers:
-        raise Unjoinable("a loop changes the length of a list of the caller's objects", "make the objects in the function")
-    parts: Object = value if isinstance(value, (list, deque)) else None
-    if parts is None and type(value) is not dict:
-        places = [place_of_attribute(value, name) for name in attributes_of(value)]
-        for place in places:
-            unread = Unread(place.key, is_behind=True)
-            put(place, unread)
-            state.withdrawn[place.key] = unread, holder
-        return places
-    place = Contents(value)
-    unread = Unread(place.key, is_behind=True)
-    put(place, dict.fromkeys(value, unread) if parts is None else [unread] * len(value))
-    state.withdrawn[place.key] = unread, holder
-    return [place]
-
-
-def are_withdrawn(place: Place) -> bool:
-    """True for a place whose parts are still those stand-ins."""
-    value = place.get()
-    parts = (value.values() if isinstance(value, dict) else value) if isinstance(place, Contents) else (value,)
-    return len(parts) > 0 and all(type(part) is Unread and part.is_behind for part in parts)
 
 
 def is_unread(value: Object) -> bool:

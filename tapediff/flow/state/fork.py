@@ -48,8 +48,9 @@ from .places import (
 )
 from .recursions import check_guards, check_instructions, check_recursion, check_sides
 from .tables.columns import joined_by_columns
-from .unshared import joined_results, joined_unshared, withdraw_on_all
+from .unshared import joined_results, joined_unshared
 from .values import CHOICES, Unjoinable, all_of, both, either, facts_of, holds_several, known, negated, state
+from .withdrawn import withdraw_on_all
 
 Side = Callable[[], Object] | None
 T = TypeVar("T")
@@ -350,7 +351,8 @@ def alone(run: Side, test: Operand, holds: bool) -> Object:
 
 def joined_states(test: Operand, yes: Final, no: Final) -> Final:
     """The values of places after a branch; the side that does not change a place contributes its present value."""
-    withdraw_on_all(yes, no)
+    if state.withdrawn:
+        withdraw_on_all(yes, no)
     joined: Final = {}
     taken: dict[int, Object] = {}
     for key in {**yes, **no}:

@@ -29,8 +29,8 @@ from ..anything import Object
 from ..users_code import is_mutable
 from .identities import frozen_fields, note_origin
 from .numbers.python_numbers import note_kind
+from .numbers.selects import selected
 from .places import mark_made, unwritable
-from .selects import selected
 from .values import (
     UNBOUND,
     Choice,

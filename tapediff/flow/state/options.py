@@ -9,8 +9,9 @@ from ..anything import Object
 from .fork import Final, Option, Taken, first_of, fork_value, joined_value, sides_of
 from .joins import one_of
 from .places import Contents, Place, Plain, Version
-from .unshared import with_new_joined, withdraw_on_all
-from .values import Unjoinable, all_of, negated
+from .unshared import with_new_joined
+from .values import Unjoinable, all_of, negated, state
+from .withdrawn import withdraw_on_all
 
 
 def fork_options(conditions: Sequence[Operand], sides: Sequence[Callable[[], Object]]) -> Object:
@@ -36,7 +37,8 @@ def fork_options(conditions: Sequence[Operand], sides: Sequence[Callable[[], Obj
 
 def _joined_states(found: list[Option]) -> Final:
     """Join the values of all places."""
-    withdraw_on_all(*(option.ran.final for option in found))
+    if state.withdrawn:
+        withdraw_on_all(*(option.ran.final for option in found))
     places: dict[Object, tuple[Place, list[int]]] = {}
     for number, option in enumerate(found):
         for key, (place, _) in option.ran.final.items():

@@ -281,14 +281,22 @@ def note_cells(cells: Iterable[CellType]) -> None:
 
 def refuse_withdrawn(value: Object) -> None:
     """Refuse to use an object that a loop has replaced."""
-    if not state.withdrawn or not is_mutable(value):
-        return
-    names = (None,) if isinstance(value, _CONTAINERS) else tuple(attributes_of(value))
-    for place in (Contents(value) if name is None else place_of_attribute(value, name) for name in names):
-        found, now = state.withdrawn.get(place.key), place.get()
-        parts = (now,) if type(place) is not Contents else now.values() if isinstance(now, dict) else now
-        if found is not None and any(part is found[0] for part in parts):
-            raise found[0].read()
+    for place in places_of(value) if state.withdrawn and is_mutable(value) else ():
+        if is_withdrawn(place, place.get()):
+            raise state.withdrawn[place.key][0].read()
+
+
+def places_of(value: Object) -> list[Place]:
+    """The places of a mutable object's parts."""
+    return [Contents(value)] if isinstance(value, _CONTAINERS) else [place_of_attribute(value, name) for name in attributes_of(value)]
+
+
+def is_withdrawn(place: Place, value: Object) -> bool:
+    """True for a value of a place in an object that a loop has replaced."""
+    if (found := state.withdrawn.get(place.key)) is None:
+        return False
+    parts = (value,) if type(place) is not Contents else value.values() if isinstance(value, dict) else value
+    return any(type(part) is type(found[0]) and part.is_behind for part in parts)
 
 
 def note_attribute(owner: Object, name: str) -> None:

@@ -6,8 +6,8 @@ a choice, such as of an object and None.
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from types import FunctionType
 from typing import NamedTuple, Protocol
 
@@ -15,78 +15,12 @@ from ...base.byte_code import is_held_elsewhere
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..users_code import attributes_of, has_only_attributes, is_mutable, with_attributes
+from ..users_code import attributes_of, has_only_attributes, with_attributes
 from .joins import join, join_contents, one_of
 from .places import Attribute, Cell, Contents, Entry, Member, Place, mark_made
 from .values import UNBOUND, Choice, Maybe, Unjoinable, any_of, is_by_index, state
 
 States = dict[Object, tuple[Place, Object]]
-
-
-def withdraw_on_all(*finals: States) -> None:
-    """Withdraw objects that a loop has replaced on one side of a branch on the others, too, whose lists get copies."""
-    for key, place in {key: place for final in finals for key, (place, _) in final.items() if key in state.withdrawn}.items():
-        unread, holder = state.withdrawn[key]
-        others = [final for final in finals if not _is_of(unread, final[key][1] if key in final else place.get())]
-        for final in others if len(others) < len(finals) else ():
-            _withdraw(place.holder, holder, final)
-
-
-def _is_of(unread: Object, value: Object) -> bool:
-    """True for a value of stand-ins."""
-    return value is unread or (isinstance(value, (list, deque, dict)) and any(part is unread for part in _parts(value)))
-
-
-def _withdraw(thing: Object, holder: Place, final: States) -> None:
-    """Withdraw an object at the end of a side."""
-    entries = final[holder.key][1] if holder.key in final else holder.get()
-    made = _copied(thing, final)
-    final[holder.key] = holder, type(entries)(_with_copy(entry, thing, made) for entry in entries)
-
-
-def _copied(thing: Object, final: States) -> Object:
-    """A copy of a withdrawn object as it is at the end of a side, where it is withdrawn."""
-    if not isinstance(thing, (list, deque, dict)):
-        places = {name: _attribute(thing, name) for name in attributes_of(thing)}
-        parts = {name: _taken(place, final) for name, place in places.items()}
-        return with_attributes(type(thing), {name: _copy_of_part(part, final) for name, part in parts.items()})
-    value = _taken(Contents(thing), final)
-    if isinstance(value, dict):
-        return {key: _copy_of_part(part, final) for key, part in value.items()}
-    return type(value)(_copy_of_part(part, final) for part in value)
-
-
-def _taken(place: Place, final: States) -> Object:
-    """The value of a place at the end of a side, where stand-ins take its place."""
-    value = final[place.key][1] if place.key in final else place.get()
-    if place.key not in state.withdrawn:
-        return value
-    unread = state.withdrawn[place.key][0]
-    if isinstance(place, Contents):
-        unread = dict.fromkeys(value, unread) if isinstance(value, dict) else type(value)([unread] * len(value))
-    final[place.key] = place, unread
-    return value
-
-
-def _copy_of_part(part: Object, final: States) -> Object:
-    """A part of a copy: of a withdrawn object another copy."""
-    if not is_mutable(part):
-        return part
-    places = [Contents(part)] if isinstance(part, (list, deque, dict)) else [_attribute(part, name) for name in attributes_of(part)]
-    return _copied(part, final) if places and all(place.key in state.withdrawn for place in places) else part
-
-
-def _parts(value: Object) -> Iterable[Object]:
-    return value.values() if isinstance(value, dict) else value
-
-
-def _with_copy(entry: Object, thing: Object, made: Object) -> Object:
-    """A list's entry with a copy in place of an object."""
-    if type(entry) is Maybe:
-        return Maybe(entry.condition, _with_copy(entry.value, thing, made), entry.order)
-    if type(entry) is Choice:
-        return entry.of(tuple(_with_copy(option, thing, made) for option in entry.options))
-    return made if entry is thing else entry
 
 
 class Ran(Protocol):

@@ -41,7 +41,7 @@ EXCEPTIONS = {
     "flow/state/numbers/intervals.py": "bounds of ints: an op that is not named may give any",
     "flow/state/numbers/large_ints.py": "sizes of Python's ints: an op that is not named gives one of usual size",
     "flow/state/numbers/python_numbers.py": "which results are floats of Python's: others are as their operands",
-    "flow/state/selects.py": "sums and products with a neutral element: others are selected whole",
+    "flow/state/numbers/selects.py": "sums and products with a neutral element: others are selected whole",
     "compiler/jit/own_routines.py": "routines on matrices",
     "special.py": "SciPy's public names",
     "linalg/__init__.py": "SciPy's public names",

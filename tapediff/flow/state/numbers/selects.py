@@ -12,12 +12,12 @@ Results are bitwise equal, and sums in loops remain sums.
 
 from __future__ import annotations
 
-from ...ir.instruction import ENTRY, FLOAT64, FLOAT_SCALAR, ONE, OWN, TWO, Operand, Primitive
-from ...ops.elementwise.arithmetic import ADD, MULTIPLY, SUBTRACT
-from ...ops.elementwise.comparison import SELECT
-from ...recording.arrays.tracked import TrackedArray
-from ...recording.instruction_columns import GrowingColumns
-from ..anything import Object
+from ....ir.instruction import ENTRY, FLOAT64, FLOAT_SCALAR, ONE, OWN, TWO, Operand, Primitive
+from ....ops.elementwise.arithmetic import ADD, MULTIPLY, SUBTRACT
+from ....ops.elementwise.comparison import SELECT
+from ....recording.arrays.tracked import TrackedArray
+from ....recording.instruction_columns import GrowingColumns
+from ...anything import Object
 
 # Maximum depth of operations compared.
 _DEEPEST = 6
