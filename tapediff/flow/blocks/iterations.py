@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -37,7 +36,7 @@ from ..containers.lengths import are_of_here
 from ..containers.positions import inside_array
 from ..report import Reason
 from ..state.fork import decided, end_loop, exclude, in_side, is_apart
-from ..state.joins import chosen, options_of
+from ..state.joins import chosen
 from ..state.numbers.large_ints import LARGEST_CARRIED, TOO_LARGE, growing_ints
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.places import (
@@ -70,11 +69,9 @@ from ..state.values import (
     is_data,
     negated,
     parted,
-    possible_objects,
     state,
 )
 from ..state.withdrawn import withdraw
-from ..users_code import is_mutable
 from .carries import (
     Slots,
     as_leaf,
@@ -87,6 +84,19 @@ from .carries import (
     or_before,
     rows_in,
     wider_at,
+)
+from .changes import (
+    Changed,
+    Known,
+    ends_of,
+    form_of_both,
+    form_of_last,
+    has_lost,
+    is_changed,
+    is_longer,
+    is_new_or_unread,
+    read_before,
+    start_of,
 )
 from .names_of_arrays import NamesOfArrays
 from .sources import Source
@@ -105,39 +115,6 @@ class TooLarge(Restart):
 
 
 Iteration = Callable[[list[Operand]], Object]
-
-
-@dataclass(slots=True)
-class Known:
-    """Facts about a loop, for its recordings within those of an enclosing loop.
-
-    Attributes:
-        read: numbers of the variables that an iteration reads before writing.
-        carried: variables by number, exits by name, other places; and their forms.
-    """
-
-    read: set[int] = field(default_factory=set)
-    carried: list[tuple[Object, Form]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Changed:
-    """A place that iterations change.
-
-    Attributes:
-        form: at the start of the next iteration; None for new objects, which are not carried.
-        is_read: an iteration reads the previous one's value; else only the last value matters.
-        is_anew: some iterations create the object; none reads another one's.
-        seen: if it is not read, a form of the initial value and an iteration's.
-        start: the initial value, as leaves of the form.
-    """
-
-    place: Place
-    form: Object = None
-    is_read: bool = True
-    is_anew: bool = False
-    seen: Form | None = None
-    start: list[Object] = field(default_factory=list)
 
 
 class Loop:
@@ -244,7 +221,7 @@ class Loop:
             else:
                 # The same code may run on another list, and the length of this one stay known.
                 continue
-            leaves = form.leaves(_start_of(place))
+            leaves = form.leaves(start_of(place))
             if leaves is not None and are_of_here(leaves):
                 self.changed[place.key] = Changed(place, form)
 
@@ -277,7 +254,7 @@ class Loop:
         """The tape of an iteration; None after noting a change that was not foreseen."""
         given: list[Object] = []
         for one in self._carried():
-            value = _start_of(one.place) if one.is_read else one.place.get()
+            value = start_of(one.place) if one.is_read else one.place.get()
             leaves = one.form.leaves(value) if one.is_read or self.may_not_run else one.form.blank()
             if leaves is None:
                 self._widen(one, value)
@@ -316,7 +293,7 @@ class Loop:
             state.in_iterations += len(recorder.instructions)
             self.outer = recorder.captured
         if written is None:
-            self._note_read(read, _start_of(self._place_at(read)))
+            self._note_read(read, start_of(self._place_at(read)))
             return None
         if written._recorder is not current_recorder():
             if self.found:
@@ -332,7 +309,7 @@ class Loop:
             return self.found[key]
         if key in self.added or self.changed[key].is_anew:
             raise ReadBeforeWritten(key)
-        value = _read(journal[key][1])
+        value = read_before(journal[key][1])
         if value is UNBOUND:
             raise ReadBeforeWritten(key)
         self._note_read(key, value)
@@ -398,7 +375,7 @@ class Loop:
             is_new = self._note_changes(journal)
             is_wider = self._widen_all()
             if is_new or is_wider or is_longer or self.found:
-                self._settle(recorder, [leaf for one, form in forms for leaf in _ends_of(one, form)])
+                self._settle(recorder, [leaf for one, form in forms for leaf in ends_of(one, form)])
                 return None
             if self.has_lost:
                 raise Unjoinable(*_TWICE)
@@ -588,7 +565,7 @@ class Loop:
         for key in replaced:
             del self.changed[key]
         known = {**self.changed, **self.added}
-        new = {key: place for key, (place, old) in journal.items() if key not in known and _differs(place.get(), old)}
+        new = {key: place for key, (place, old) in journal.items() if key not in known and is_changed(place.get(), old)}
         found = bool(replaced)
         for key, place in new.items():
             holder = place.holder
@@ -607,15 +584,15 @@ class Loop:
             if one.is_read or one.is_anew:
                 continue
             value = one.place.get()
-            if _is_new_or_unread(value) or (is_unread(value) and _has_lost(value, journal[key][1])):
+            if is_new_or_unread(value) or (is_unread(value) and has_lost(value, journal[key][1])):
                 # Iterations that end by an error leave it unchanged, for example.
                 one.form, one.is_anew = None, True
                 found = True
             elif is_unread(value):
                 # Some iterations leave it unchanged.
-                self._note_read(key, _read(journal[key][1]))
+                self._note_read(key, read_before(journal[key][1]))
                 found = True
-            elif one.form is None and (wanted := _form_of_last(value)) is not None:
+            elif one.form is None and (wanted := form_of_last(value)) is not None:
                 one.form = wanted
                 found = True
         return found
@@ -623,8 +600,8 @@ class Loop:
     def _note_new(self, key: Object, place: Place, old: Object) -> None:
         value = place.get()
         if isinstance(place, Cell) and key not in self.read and id(place.holder) not in state.outer_cells:
-            self.changed[key] = Changed(place, is_read=False, seen=_form_of_both(place, old, value))
-        elif self.source is not None and isinstance(place, Contents) and key not in self.read and _is_longer(value, old):
+            self.changed[key] = Changed(place, is_read=False, seen=form_of_both(place, old, value))
+        elif self.source is not None and isinstance(place, Contents) and key not in self.read and is_longer(value, old):
             self.added[key] = place, [form_of(entry) for entry in value[len(old) :]]
         else:
             form = form_at(place, old)
@@ -698,79 +675,6 @@ def _code_of(block: Object) -> Object:
     while type(block) is WithCells:
         block = block.blocks[0]
     return getattr(block, "__code__", None)
-
-
-def _start_of(place: Place) -> Object:
-    """The value of a place at the start of a loop that reads it."""
-    value = place.get()
-    read = _read(value)
-    if read is not value:
-        put(place, read)
-    return read
-
-
-def _read(value: Object) -> Object:
-    """A value that an enclosing loop's iterations may not have read before."""
-    if type(value) is Unread:
-        return value.value()
-    if (unread := unread_in(value)) is not None:
-        raise unread.read()
-    return value
-
-
-def _ends_of(one: Changed, form: Form) -> list[Object]:
-    """The leaves in a place at the end of an iteration; None for each if its form is no longer the same."""
-    leaves = form.leaves(one.place.get()) if one.form is form else None
-    return [None] * len(form.blank()) if leaves is None else leaves
-
-
-def _form_of_both(place: Place, old: Object, value: Object) -> Form | None:
-    """The form of a variable's initial value and an iteration's; None if it has objects."""
-    try:
-        form = wider_at(place, form_at(place, old), value)
-    except Unjoinable:
-        return None
-    return None if unread_in(value) is not None or any(True for _ in objects_of(form)) else form
-
-
-def _form_of_last(value: Object) -> Form | None:
-    """The form of a variable's last value; None for objects that each iteration creates."""
-    form = form_of(value)
-    if any(map(_is_new, objects_of(form))):
-        return None
-    return form if form.blank() or (type(form) is Constant and form.is_plain) else None
-
-
-def _is_new_or_unread(value: Object) -> bool:
-    """True for objects that an iteration creates, or the unread one before."""
-    options = [option for option, _ in options_of(value)]
-    made = [option for option in options if type(option) is not Unread]
-    return 0 < len(made) < len(options) and all(_is_new(one) for option in made for one in possible_objects(option))
-
-
-def _is_new(value: Object) -> bool:
-    """True for a mutable object that an iteration creates."""
-    return is_mutable(value) and id(value) in state.young
-
-
-def _has_lost(*values: Object) -> bool:
-    """True if a value may be an object of the last iteration of a loop before."""
-    return any(type(option) is Unread and option.is_behind for value in values for option in possible_objects(value))
-
-
-def _is_longer(value: Object, old: Object) -> bool:
-    return type(value) is list and len(value) > len(old) and all(a is b for a, b in zip(value, old))
-
-
-def _differs(a: Object, b: Object) -> bool:
-    if a is b:
-        return False
-    if issubclass(type(a), (list, dict, set)) and type(a) is type(b) and len(a) == len(b):
-        parts = zip(a.values(), b.values()) if isinstance(a, dict) else zip(a, b)
-        return any(x is not y for x, y in parts) or (isinstance(a, dict) and list(a) != list(b))
-    if type(a) is Unread or type(b) is Unread:
-        return True
-    return not hasattr(a, "_id") or not hasattr(b, "_id") or a._id != b._id or a._recorder is not b._recorder
 
 
 def _value_of(leaf: Object) -> Object:
