@@ -15,6 +15,7 @@ import numpy as np
 from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
+from ..state.callers import key_at_this_point
 from ..state.fork import decided, exclude, fork, fork_value, refuse, select
 from ..state.joins import CONSTANTS, has_order, maybe, numbered, one_of
 from ..state.places import Contents, WithCells, note_contents, put
@@ -30,7 +31,6 @@ from ..state.values import (
     either,
     has_maybes,
     is_data,
-    key_at_this_point,
     negated,
     parted,
     state,

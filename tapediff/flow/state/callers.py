@@ -13,11 +13,15 @@ from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
 
+from ...ir.instruction import CONSTANT
+from ...ops.declaration.op import Elementwise
+from ...ops.elementwise.arithmetic import CONVERT
+from ...ops.elementwise.comparison import SELECT
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..users_code import is_users, is_users_file
 from .places import Contents, check_writes, root_of
-from .values import CHOICES, at_this_point, entries_at_this_point, state
+from .values import CHOICES, Choice, DataKey, holds, inputs_of, is_data, op_of, parted, state, type_of
 
 # Maximum number of objects visited, 30 ms; beyond it, every object counts as the caller's.
 _MOST_OBJECTS = 20_000
@@ -148,3 +152,65 @@ def _leave_plain_entries(holder: Object, keeps_ints: bool) -> None:
 
 def _all_of(entries: Object) -> Iterable[Object]:
     return itertools.chain(entries, entries.values()) if isinstance(entries, dict) else entries
+
+
+# Values at this point
+
+
+def at_this_point(value: Object, *, keeps_ints: bool = False) -> Object:
+    """Plain Python's value at this point, for a choice, a tracked int or bool, or a float that data choose among constants.
+
+    Args:
+        keeps_ints: leave tracked numbers.
+    """
+    while type(value) is Choice:
+        value = value.now()
+    if isinstance(value, tuple):
+        parts = [at_this_point(part, keeps_ints=keeps_ints) for part in value]
+        if all(map(operator.is_, parts, value)):
+            return value
+        return tuple.__new__(type(value), parts)
+    if not keeps_ints and type(value) is TrackedArray and not value.type.shape and _is_of_constants(value):
+        return value._value.item()
+    return value
+
+
+def _is_of_constants(value: TrackedArray) -> bool:
+    """True for numbers that depend on data only by tests: ints and bools, and floats computed and selected from constants."""
+    recorder, pending, seen = value._recorder, [value._id], set[int]()
+    while pending:
+        number = pending.pop()
+        if number in seen or type_of(recorder, number).dtype.kind in "ib":
+            continue
+        seen.add(number)
+        op, inputs = op_of(recorder, number), inputs_of(recorder, number)
+        if op is not CONSTANT and op is not CONVERT and not isinstance(op, Elementwise):
+            return False
+        pending += inputs[1:] if op is SELECT else inputs
+    return True
+
+
+def entries_at_this_point(entries: Object, *, keeps_ints: bool = False) -> Object:
+    """Plain Python's entries of a container at this point."""
+    if isinstance(entries, dict):
+        return {key_at_this_point(key): at_this_point(v, keeps_ints=keeps_ints) for key, entry in entries.items() for v in _now([entry])}
+    if isinstance(entries, set):
+        return set(map(key_at_this_point, _now(entries)))
+    parts = (at_this_point(entry, keeps_ints=keeps_ints) for entry in _now(entries))
+    return deque(parts, entries.maxlen) if isinstance(entries, deque) else list(parts)
+
+
+def _now(entries: Iterable[Object]) -> Iterator[Object]:
+    """The values of the entries that exist at this point."""
+    return (value for condition, value in map(parted, entries) if holds(condition))
+
+
+def key_at_this_point(key: Object) -> Object:
+    """Plain Python's key at this point."""
+    if type(key) is DataKey:
+        return key_at_this_point(at_this_point(key.value))
+    if is_data(key):
+        return key._value.item()
+    if type(key) in CHOICES:
+        return at_this_point(key)
+    return tuple(map(key_at_this_point, key)) if type(key) is tuple else key

@@ -19,10 +19,8 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...base.source_location import PickledSite, Site, user_site
-from ...ir.instruction import CONSTANT, Operand
+from ...ir.instruction import Operand
 from ...ops import Op
-from ...ops.declaration.op import Elementwise
-from ...ops.elementwise.arithmetic import CONVERT
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR, SELECT
 from ...recording.arrays.numbers import chosen_by, logical
 from ...recording.arrays.tracked import TrackedArray
@@ -118,7 +116,7 @@ class Choice(Several):
         """The option at this point; records nothing."""
         if self.index is not None:
             return self.options[int(self.index._value)]
-        return next(option for option, when in zip(self.options, self._conditions) if _holds(when))
+        return next(option for option, when in zip(self.options, self._conditions) if holds(when))
 
     @property
     def conditions(self) -> tuple[Operand, ...]:
@@ -717,64 +715,6 @@ def holds_several(value: Object) -> bool:
     return type(value) is Maybe or type(value) in CHOICES
 
 
-def at_this_point(value: Object, *, keeps_ints: bool = False) -> Object:
-    """Plain Python's value at this point, for a choice, a tracked int or bool, or a float that data choose among constants.
-
-    Args:
-        keeps_ints: leave tracked numbers.
-    """
-    while type(value) is Choice:
-        value = value.now()
-    if isinstance(value, tuple):
-        parts = [at_this_point(part, keeps_ints=keeps_ints) for part in value]
-        if all(map(operator.is_, parts, value)):
-            return value
-        return tuple.__new__(type(value), parts)
-    if not keeps_ints and type(value) is TrackedArray and not value.type.shape and _is_of_constants(value):
-        return value._value.item()
-    return value
-
-
-def _is_of_constants(value: TrackedArray) -> bool:
-    """True for numbers that depend on data only by tests: ints and bools, and floats computed and selected from constants."""
-    recorder, pending, seen = value._recorder, [value._id], set[int]()
-    while pending:
-        number = pending.pop()
-        if number in seen or type_of(recorder, number).dtype.kind in "ib":
-            continue
-        seen.add(number)
-        op, inputs = op_of(recorder, number), inputs_of(recorder, number)
-        if op is not CONSTANT and op is not CONVERT and not isinstance(op, Elementwise):
-            return False
-        pending += inputs[1:] if op is SELECT else inputs
-    return True
-
-
-def entries_at_this_point(entries: Object, *, keeps_ints: bool = False) -> Object:
-    """Plain Python's entries of a container at this point."""
-    if isinstance(entries, dict):
-        return {key_at_this_point(key): at_this_point(v, keeps_ints=keeps_ints) for key, entry in entries.items() for v in _now([entry])}
-    if isinstance(entries, set):
-        return set(map(key_at_this_point, _now(entries)))
-    parts = (at_this_point(entry, keeps_ints=keeps_ints) for entry in _now(entries))
-    return deque(parts, entries.maxlen) if isinstance(entries, deque) else list(parts)
-
-
-def _now(entries: Iterable[Object]) -> Iterator[Object]:
-    """The values of the entries that exist at this point."""
-    return (value for condition, value in map(parted, entries) if _holds(condition))
-
-
-def key_at_this_point(key: Object) -> Object:
-    """Plain Python's key at this point."""
-    if type(key) is DataKey:
-        return key_at_this_point(at_this_point(key.value))
-    if is_data(key):
-        return key._value.item()
-    if type(key) in CHOICES:
-        return at_this_point(key)
-    return tuple(map(key_at_this_point, key)) if type(key) is tuple else key
-
-
-def _holds(condition: Object) -> bool:
+def holds(condition: Object) -> bool:
+    """A condition's outcome at this point."""
     return bool(condition if type(condition) is bool else condition._value)
