@@ -7,6 +7,7 @@ import numpy as np
 from ...ir.instruction import BOOL
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..state.numbers.equal_tests import first_equal
 from ..state.values import CHOICES, Lazy, has_maybes, is_nonempty
 from ..users_code import users_method
 from .callables import call
@@ -25,7 +26,7 @@ def truth(value: Object) -> Object:
         if value.type.size != 1:
             return bool(value)  # raises
         number = value.reshape(()) if value.type.shape else value
-        return number if number.type.dtype == BOOL else number != 0
+        return first_equal(number if number.type.dtype == BOOL else number != 0)
     if isinstance(value, Lazy):
         return truth(value.truth())
     if kind in CHOICES:

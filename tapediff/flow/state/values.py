@@ -112,6 +112,10 @@ class Choice(Several):
         """The same choice of other options."""
         return Choice(options, self._conditions, self.index)
 
+    def replace(self, options: list[Object], conditions: list[Operand]) -> None:
+        """Choose among other objects, which stand for the options."""
+        self.options, self._conditions, self.read = tuple(options), tuple(conditions), None
+
     def now(self) -> Object:
         """The option at this point; records nothing."""
         if self.index is not None:
@@ -321,6 +325,7 @@ class State(threading.local):
         origins: by id, values that stand for others, with options; see identities.py.
         left: final values of finished sides, while others run.
         logic: by operands, results that are recorded once: logic and counts.
+        equal: by recording, instructions equal to earlier ones: see numbers/equal_tests.py.
         without_effects: calls of caches known to have no side effects.
         callers: ids of objects that exist before the recording.
         before: journal of the callers' objects.
@@ -375,6 +380,7 @@ class State(threading.local):
         self.origins: dict[int, tuple[Object, tuple[tuple[Object, Object], ...]]] = {}
         self.joined_arrays: dict[int, tuple[TrackedArray, int]] = {}
         self.logic: dict[tuple[Object, ...], Operand] = {}
+        self.equal: dict[int, tuple[dict[int, int], dict[Object, int]]] = {}
         self.without_effects: set[tuple[Object, ...]] = set()
         self.callers: set[int] = set()
         self.before: Object = {}
@@ -672,6 +678,9 @@ _MOST_IMPLIED = 64
 def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
     """The facts that a test's outcome implies."""
     recorder = test._recorder
+    if (origin := recorder.origins.get(test._id)) is not None:
+        # Also of the enclosing recording's test.
+        return {**_with_packed(id(recorder), test._id, holds), **facts_of(origin, holds)}
     op = op_of(recorder, test._id)
     if op is not LOGICAL_NOT and op is not LOGICAL_AND:
         return _with_packed(id(recorder), test._id, holds)
@@ -686,6 +695,8 @@ def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
             continue
         found.update(_with_packed(id(recorder), number, is_so))
         op, inputs, *_ = recorder.instructions[number]
+        if (origin := recorder.origins.get(number)) is not None:
+            found.update(facts_of(origin, is_so))
         if op is LOGICAL_NOT:
             pending.append((inputs[0], not is_so))
         elif op is LOGICAL_AND and is_so:

@@ -18,6 +18,7 @@ from ....ops.arrays.indexing import INDEX
 from ....recording.arrays.tracked import TrackedArray
 from ...anything import Object
 from ..values import choice_of, inputs_of, is_data, negated, op_of, state, type_of
+from .equal_tests import first_equal
 from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
 from .python_numbers import note_kind, type_if_known
 
@@ -99,7 +100,10 @@ def equals(a: Object, b: Object) -> Object:
 
 def _compared(name: str, a: Object, b: Object) -> Object:
     told = _told(name, bounds_of(a), bounds_of(b)) if is_data(a) or is_data(b) else None
-    return _COMPARISONS[name](a, b) if told is None else told
+    if told is not None:
+        return told
+    test: Object = _COMPARISONS[name](a, b)
+    return first_equal(test) if is_data(test) else test
 
 
 def _told(name: str, a: Bounds, b: Bounds) -> bool | None:
