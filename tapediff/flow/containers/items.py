@@ -51,6 +51,9 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
     if (method := users_method(kind, "__setitem__")) is not None:
         call(method, holder, key, value)
         return
+    if positions.has_choice(key) and not isinstance(holder, dict):
+        lifted(lambda *parts: set_item(holder, parts, value), *key)
+        return
     if set_by_data(holder, key, value):
         return
     note_items(holder)

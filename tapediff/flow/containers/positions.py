@@ -34,7 +34,7 @@ from ..state.numbers.bounds import (
 from ..state.numbers.python_numbers import is_int, note_python
 from ..state.places import note_contents, plain_root, shown_by_data
 from ..state.tables.columns import table_of
-from ..state.values import Unjoinable, both, entries_of, is_data, lifted, negated, state
+from ..state.values import CHOICES, Unjoinable, both, entries_of, is_data, lifted, negated, state
 from .compressed import Compressed
 from .entries import (
     from_start,
@@ -58,8 +58,13 @@ def is_position(key: Object) -> bool:
     if type(key) is TrackedArray:
         return not key.type.shape and (key.type.dtype.kind == "i" or (key.type.dtype.kind == "f" and is_int(key) not in (None, False)))
     if type(key) is tuple:
-        return any(map(is_position, key))
+        return any(map(is_position, key)) or has_choice(key)
     return type(key) is slice and any(type(end) is TrackedArray for end in (key.start, key.stop, key.step))
+
+
+def has_choice(key: Object) -> bool:
+    """True for a tuple of positions with a choice among them."""
+    return type(key) is tuple and any(type(part) in CHOICES for part in key)
 
 
 def has_slice(key: Object) -> bool:

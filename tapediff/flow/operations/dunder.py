@@ -22,7 +22,7 @@ from ..containers.choices import as_value, kinds_of, mapped
 from ..containers.data_keys import is_data_key
 from ..containers.entries import is_conditional, put, settled_deeply as settle_deeply
 from ..containers.keys import is_by_data, item as item_of_dict
-from ..containers.positions import are_positions, entry_at, is_position, repeated
+from ..containers.positions import are_positions, entry_at, has_choice, is_position, repeated
 from ..containers.sets import OPERATORS, combined
 from ..containers.views import View, plain_view, viewed
 from ..state.fork import refuse_store
@@ -433,6 +433,8 @@ def _item(value: Object, key: Object) -> Object:
         return call(method, value, key)
     if isinstance(value, (list, tuple, str)) and (index := users_method(type(key), "__index__")) is not None:
         return _item(value, call(index, key))
+    if has_choice(key) and not isinstance(value, dict):
+        return lifted(lambda *parts: _item(value, parts), *key)
     if is_conditional(value) and not (isinstance(value, deque) and type(key) is slice):
         return entry_at(value, key)
     is_made = isinstance(value, defaultdict) or users_method(kind, "__missing__") is not None
