@@ -201,32 +201,42 @@ def _dict_of(value: Object) -> dict[Object, Object]:
     return as_dict(value) if isinstance(value, set) else value
 
 
-def made_anew(form: Form, value: Object) -> Iterator[Object]:
-    """The objects of a value that an iteration creates."""
+def made_anew(form: Form, value: Object, *, is_replaced: bool = False) -> Iterator[Object]:
+    """The objects of a value that an iteration creates.
+
+    Args:
+        is_replaced: only those that may take the place of others.
+    """
     if isinstance(form, Selected) or (isinstance(form, Number) and form.shape):
         yield value
     elif isinstance(form, Number):
         return
     elif isinstance(form, Parts):
-        if not issubclass(form.kind, tuple):
+        if not issubclass(form.kind, tuple) and not (is_replaced and form.is_of_new):
             yield value
         for part, inner in zip(form.parts, parts_of(value)):
-            yield from made_anew(part, inner)
+            yield from made_anew(part, inner, is_replaced=is_replaced)
     elif isinstance(form, Conditional):
-        yield from made_anew(form.form, parted(value)[1])
+        yield from made_anew(form.form, parted(value)[1], is_replaced=is_replaced)
     elif isinstance(form, Options):
         for option in value.options if type(value) is Choice else (value,):
             for part in form.options:
                 if not isinstance(part, Constant) and part.leaves(option) is not None:
-                    yield from made_anew(part, option)
+                    yield from made_anew(part, option, is_replaced=is_replaced)
                     break
 
 
-def made_in(place: Place, form: Form, value: Object) -> Iterator[Object]:
+def made_new(form: Form, value: Object) -> Iterator[Object]:
+    """Those of them that are in one place alone; a value before the loop may have other names."""
+    others = {id(thing) for thing in made_anew(form, value, is_replaced=True)}
+    return (thing for thing in made_anew(form, value) if id(thing) not in others)
+
+
+def made_in(place: Place, form: Form, value: Object, *, is_replaced: bool = False) -> Iterator[Object]:
     """The objects in a place that an iteration creates, without arrays that are written to and containers with carried entries."""
     if isinstance(place, Contents) and isinstance(form, Parts):
         form, value = tuple_of(form.parts), tuple(parts_of(value))
-    return iter(()) if isinstance(place, Version) else made_anew(form, value)
+    return iter(()) if isinstance(place, Version) else made_anew(form, value, is_replaced=is_replaced)
 
 
 def or_before(first: Operand, form: Form, made: Object, before: Object, *, is_contents: bool = False) -> Object:

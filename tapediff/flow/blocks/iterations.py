@@ -15,7 +15,7 @@ Values of the enclosing recording are captured as constants of the loop.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -79,7 +79,9 @@ from .carries import (
     form_at,
     have_repetitions,
     is_of_rows,
+    made_anew,
     made_in,
+    made_new,
     objects_of,
     or_before,
     rows_in,
@@ -138,6 +140,7 @@ class Loop:
         names: variables that hold arrays.
         withdrawn: by key, places in mutable objects whose list is carried by their parts.
         rows: the objects that an iteration begins with in their place.
+        writes_new: an iteration writes to an object that another has created.
         has_lost: an inner loop has replaced another object.
         kinds_added: of the numbers in appended entries.
         assumed: places and leaves of `kinds`.
@@ -165,6 +168,7 @@ class Loop:
         self.names = NamesOfArrays()
         self.withdrawn: dict[Object, Place] = {}
         self.rows: list[Object] = []
+        self.writes_new = False
         self.has_lost = False
 
     def record(self, first: Object) -> None:
@@ -221,8 +225,8 @@ class Loop:
             else:
                 # The same code may run on another list, and the length of this one stay known.
                 continue
-            leaves = form.leaves(start_of(place))
-            if leaves is not None and are_of_here(leaves):
+            leaves = form.leaves(start := start_of(place))
+            if leaves is not None and are_of_here(leaves) and not any(True for _ in made_new(form, start)):
                 self.changed[place.key] = Changed(place, form)
 
     def _remember(self) -> None:
@@ -357,7 +361,7 @@ class Loop:
         try:
             note_cells(cells_of(self.cells))
             forms = [(one, one.form) for one in self._carried()]
-            made = list(self._begin(recorder, journal, arrays))
+            made, new = self._begin(recorder, journal, arrays)
             entries = [recorder.input(_value_of(stream)[0], active=True) for stream in self.streams]
             numbers = [entry._id for entry in entries]
             if self.source is not None:
@@ -365,7 +369,9 @@ class Loop:
             go = self.iteration(entries)
             if numbers != [entry._id for entry in entries]:
                 raise Unjoinable("a loop writes to the object that it iterates over", "loop over a copy")
-            if any(place.holder is thing for thing in made for place, _ in journal.values()):
+            holders = {id(place.holder) for place, _ in journal.values()}
+            self.writes_new = any(id(thing) in holders for thing in new)
+            if any(id(thing) in holders for thing in made):
                 raise Unjoinable(
                     "a loop replaces an object and writes to it", "change the object instead of replacing it, or replace it only"
                 )
@@ -422,8 +428,16 @@ class Loop:
             if leaves is not None:
                 end_loop("large", truth(np.any(abs(leaves[k]) >= LARGEST_CARRIED)), Reason(*TOO_LARGE, site=user_site()))
 
-    def _begin(self, recorder: Recorder, journal: Journal, arrays: list[tuple[Object, Object]]) -> Iterator[Object]:
-        """Put the start values into all places. Yields the objects created for this."""
+    def _begin(
+        self, recorder: Recorder, journal: Journal, arrays: list[tuple[Object, Object]]
+    ) -> tuple[list[Object], list[Object]]:
+        """Put the start values into all places.
+
+        Returns:
+            the objects made for this: those that may stand for others, and those that are in one place alone.
+        """
+        made: list[Object] = []
+        new: list[Object] = []
         self.withdrawn.clear()
         self.rows.clear()
         for key, one in self.changed.items():
@@ -446,9 +460,12 @@ class Loop:
             put(place, value)
             if isinstance(form, Slots) and is_of_rows(form):
                 self.rows += rows_in(form, value)
-            yield from made_in(place, form, value)
+            others = list(made_in(place, form, value, is_replaced=True))
+            made += others
+            new += (thing for thing in made_in(place, form, value) if not any(thing is other for other in others))
         for key, (place, _) in self.added.items():
             put(place, [Maybe(Unread(key), None)])
+        return made, new
 
     def _withdraw(self, form: Slots, holder: Place) -> None:
         """Withdraw the mutable objects of a list that is carried by their parts: a read by another name is an error."""
@@ -493,6 +510,8 @@ class Loop:
                 if leaves is None:
                     forms[number] = form.wider(value)
                     return None
+                if (self.writes_new or self.rows) and any(id(thing) in met for thing in made_anew(form, value)):
+                    raise Unjoinable(*_TWICE)
                 for leaf in leaves:
                     if self.source is not None and self.source.positions is not None and is_data(leaf) and leaf._id == streams[0]:
                         self.conditions.add(len(results))

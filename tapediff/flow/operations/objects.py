@@ -19,6 +19,7 @@ from ..state.fork import by_guards, decide, fork_value, refuse_store
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import plain_like
 from ..state.places import note_attribute, note_contents, place_of_attribute
+from ..state.unshared import join_options
 from ..state.values import CHOICES, UNBOUND, Choice, is_by_index, lifted, state, unset_where, without_unbound
 from ..users_code import KNOWN, has_simple_attributes, is_users, shared_method, users_method
 
@@ -69,6 +70,8 @@ def _of_options(value: Object, name: str) -> Object:
     """An attribute of a choice: a method that all options share becomes the choice's; plain attributes are read without running sides."""
     if _is_column(value, name):
         return rows.attribute(value, name)
+    if type(value) is Choice and len(value.options) >= _MANY and not state.path:
+        join_options(value)
     options = [value.options[k] for k in possible(value)] if type(value) is Choice else []
     if len(options) > 1 and all(_has_plainly(option, name) for option in options):
         return mapped(attribute, value, name, is_pure=True)
@@ -76,6 +79,10 @@ def _of_options(value: Object, name: str) -> Object:
     if member is not None and not any(name in getattr(option, "__dict__", ()) for option in options):
         return MethodType(member, value)
     return mapped(attribute, value, name)
+
+
+# Minimum number of options of a choice for a search for those that can be joined.
+_MANY = 4
 
 
 def _is_column(value: Object, name: str) -> bool:

@@ -12,13 +12,14 @@ from types import FunctionType
 from typing import NamedTuple, Protocol
 
 from ...base.byte_code import is_held_elsewhere
+from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..users_code import attributes_of, has_only_attributes, with_attributes
 from .joins import join, join_contents, one_of
 from .places import Attribute, Cell, Contents, Entry, Member, Place, mark_made
-from .values import UNBOUND, Choice, Maybe, Unjoinable, any_of, is_by_index, state
+from .values import UNBOUND, Choice, Maybe, Unjoinable, any_of, is_by_index, is_data, state
 
 States = dict[Object, tuple[Place, Object]]
 
@@ -181,15 +182,53 @@ def _names(slot: Slot, owner: list[Object]) -> list[str]:
     return [*attributes_of(owner[0]), *added]
 
 
+def join_options(choice: Choice) -> None:
+    """Join the options of one class to which nothing else refers: they become one object, in the choice itself."""
+    if state.has_identities or choice.index is not None:
+        return
+    if any(is_data(test) and test._recorder is not current_recorder() for test in choice.conditions):
+        return  # it outlasts an iteration
+    groups: dict[type, list[int]] = {}
+    for k, option in enumerate(choice.options):
+        if has_only_attributes(option):
+            groups.setdefault(type(option), []).append(k)
+    values, places = _references(None, ())
+    for kind, of_kind in groups.items():
+        alike = [k for k in of_kind if _has_no_others([choice.options[k]], values, places, choice)] if len(of_kind) > 1 else []
+        if len(alike) < 2 or (made := _of_options(kind, [(choice.conditions[k], choice.options[k]) for k in alike])) is None:
+            continue
+        kept = [k for k in range(len(choice.options)) if k not in alike]
+        condition = any_of(choice.conditions[k] for k in alike)
+        # Nothing else notices, as the choice is the same.
+        choice.replace([*(choice.options[k] for k in kept), made], [*(choice.conditions[k] for k in kept), condition])
+        return join_options(choice)
+
+
+def _of_options(kind: Object, options: list[tuple[Operand, Object]]) -> Object:
+    """A new object with joined attributes; None if one has attributes that another lacks, or they cannot be joined."""
+    first = attributes_of(options[0][1])
+    if any(attributes_of(option).keys() != first.keys() for _, option in options):
+        return None
+    try:
+        parts = {name: one_of([(test, attributes_of(option)[name]) for test, option in options]) for name in first}
+    except Unjoinable:
+        return None
+    return mark_made(with_attributes(kind, parts))
+
+
 def _is_unshared(owner: list[Object], slot: Slot, finals: tuple[States, ...]) -> bool:
     """True if only a place and variables of finished calls refer to an object.
 
     Args:
         owner: a list that holds only the object.
     """
-    values, places = _references(slot.place, finals)
-    known = 0
-    for choice in {id(value): value for value in values if type(value) is Choice}.values():
+    return _has_no_others(owner, *_references(slot.place, finals))
+
+
+def _has_no_others(owner: list[Object], values: list[Object], places: list[Place], of: Choice | None = None) -> bool:
+    """True if only these values and places, and a choice, refer to an object."""
+    known = 0 if of is None else sum(option is owner[0] for option in of.options)
+    for choice in {id(value): value for value in values if type(value) is Choice and value is not of}.values():
         if any(option is owner[0] for option in choice.options):
             if choice.index is not None:
                 return False  # other choices may share the options
@@ -202,8 +241,8 @@ def _is_unshared(owner: list[Object], slot: Slot, finals: tuple[States, ...]) ->
     return not is_held_elsewhere((owner[0],), 2 * sum(value is owner[0] for value in values) + known + count + 1)
 
 
-def _references(place: Place, finals: tuple[States, ...]) -> tuple[list[Object], list[Place]]:
-    """Values in a place, in variables of finished calls, in journals and on other sides; and all their places."""
+def _references(place: Place | None, finals: tuple[States, ...]) -> tuple[list[Object], list[Place]]:
+    """Values in a place, if given, in variables of finished calls, in journals and on other sides; and all their places."""
     errors = [raised.final for attempt in state.attempts for raised in attempt.pending]
     kept = {id(entry): entry for side in (state.before, *state.journals, *state.left, *errors) for entry in side.values()}
     joined = {id(entry): entry for side in finals for entry in side.values()}
@@ -214,7 +253,8 @@ def _references(place: Place, finals: tuple[States, ...]) -> tuple[list[Object],
     for other in places.values():
         if type(other) is Cell and not is_held_elsewhere((other.holder,), counts[id(other.holder)]):
             ended[other.key] = other
-    ended[place.key] = place
+    if place is not None:
+        ended[place.key] = place
     found = [value for _, value in kept.values()]
     found += [entry[1] for number, entry in joined.items() if number not in kept and entry[0].key in ended]
     return [*found, *(other.get() for other in ended.values())], list(places.values())

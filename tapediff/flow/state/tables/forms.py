@@ -76,7 +76,7 @@ class Constant(Form):
         own: Object = self.value
         if _is_like(own, value) and (isinstance(value, tuple) or id(value) in state.young):
             if depth == _DEEPEST:
-                raise Unjoinable("objects created in a loop are nested too deeply", "keep numbers in variables")
+                raise Unjoinable(*_TOO_DEEP)
             return Parts.of(own).wider(value, depth + 1)
         return Options([self]).wider(value)
 
@@ -196,10 +196,11 @@ class Parts(Form):
 
     Attributes:
         names: of the parts; positions, keys or attributes.
+        is_of_new: iterations have created the object, and it is in this place alone.
     """
 
-    def __init__(self, kind: Object, names: list[Object], parts: list[Form]) -> None:
-        self.kind, self.names, self.parts = kind, names, parts
+    def __init__(self, kind: Object, names: list[Object], parts: list[Form], is_of_new: bool = False) -> None:
+        self.kind, self.names, self.parts, self.is_of_new = kind, names, parts, is_of_new
 
     @classmethod
     def of(cls, value: Object) -> Form:
@@ -234,7 +235,8 @@ class Parts(Form):
 
     def wider(self, value: Object, depth: int = 0) -> Form:
         if self.is_like(value):
-            return Parts(self.kind, self.names, [_wider(form, part, depth) for form, part in zip(self.parts, parts_of(value))])
+            parts = [_wider(form, part, depth) for form, part in zip(self.parts, parts_of(value))]
+            return Parts(self.kind, self.names, parts, self.is_of_new)
         if self.kind in (list, deque):
             raise Unjoinable(
                 "a list within another one changes its length in a loop",
@@ -341,15 +343,12 @@ class Options(Form):
         for option, _ in options_of(value):
             if any(form.leaves(option) is not None for form in options):
                 continue
-            other = number_form(option)
-            is_object = is_mutable_or_choice(option)
-            match = next(
-                (k for k, form in enumerate(options) if _can_be_number(form, other) or (is_object and isinstance(form, Reference))), None
-            )
+            is_new = is_mutable(option) and id(option) in state.young
+            match = next((k for k, form in enumerate(options) if _may_hold(form, option, is_new)), None)
             if match is not None and type(option) is not bool:
                 options[match] = options[match].wider(option, depth)
             else:
-                options.append(form_of(option))
+                options.append(_of_new(option, depth) if is_new else form_of(option))
         if len(options) > MOST_OPTIONS:
             raise Unjoinable(
                 f"a value may be one of more than {MOST_OPTIONS} things, in a loop", "keep a number, such as an index"
@@ -358,6 +357,24 @@ class Options(Form):
 
     def blank(self) -> list[Object]:
         return [*[False] * (len(self.options) - 1), *(leaf for form in self.options for leaf in form.blank())]
+
+
+def _of_new(value: Object, depth: int) -> Form:
+    """The narrowest form of an object that an iteration has created, part by part."""
+    if depth == _DEEPEST:
+        raise Unjoinable(*_TOO_DEEP)
+    parts = [_of_new(part, depth + 1) if is_mutable(part) and id(part) in state.young else form_of(part) for part in parts_of(value)]
+    return Parts(type(value), _names(value), parts, is_of_new=True)
+
+
+_TOO_DEEP = "objects created in a loop are nested too deeply", "keep numbers in variables"
+
+
+def _may_hold(form: Form, option: Object, is_new: bool) -> bool:
+    """True for a form that can be widened to an option; `is_new`: an iteration has created it."""
+    if is_new:
+        return isinstance(form, Parts) and form.is_like(option)
+    return _can_be_number(form, number_form(option)) or (isinstance(form, Reference) and is_mutable_or_choice(option))
 
 
 def _can_be_number(form: Form, other: Number | None) -> bool:
