@@ -411,16 +411,6 @@ def test_paths_whose_results_differ_in_structure_or_type_give_their_own():
             assert all((type(leaf) is np.float32) == (size == 2.5) for leaf in leaves(answers))
 
 
-def test_tangents_that_are_left_out_and_tangents_that_are_not_are_told_apart():
-    compiled = td.compile(lambda a, b: np.sum(a * b), np.ones(2), np.ones(2))
-    a, b = np.array([1.0, 2.0]), np.array([3.0, 4.0])
-    for _ in range(3):
-        assert td.jvp(compiled, (a, b), (a, None))[1] == a @ b
-        assert td.jvp(compiled, (a, b), (a, b))[1] == a @ b + a @ b
-        assert td.jvp(compiled, (a, b), (None, a))[1] == a @ a
-        np.testing.assert_array_equal(td.jvp(compiled, (a, b), (np.eye(2), None))[1], b)
-
-
 @pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
 def test_dropped_tapes_are_not_called():
     """With room for one tape, calls of two structures take turns: right answers, and a recording for each."""
