@@ -48,11 +48,6 @@ def columns(x):
     return Z.sum() + (Z @ Z.T).sum() + Z[1].sum() + Z.T.sum(axis=0)[0]
 
 
-def joined_with_others(x):
-    z = np.concatenate([x[x > 0], [1.0, 2.0], x[x < 0]])
-    return np.sum(z[:5]) + np.cumsum(z)[-1] + np.sum(np.cumsum(z) ** 2)
-
-
 def extrema_and_weights(x):
     z = x[x > 0]
     return (
@@ -116,11 +111,6 @@ def outer_product(x):
     return np.outer(z, z).sum() + np.interp(z, [0, 1, 2], [1.0, 3.0, 4.0]).sum() + (z[:, None] - z.reshape(1, -1)).max()
 
 
-def lengths_as_numbers(x):
-    z = x[x > 0]
-    return float(len(z)) * x[0] + z.shape[0] * x[1] + (z.sum() / len(z) if len(z) else 0.0)
-
-
 def a_reshaped_view_shares_memory(x):
     z = x[x > -3]
     v = z.reshape(-1, 2)
@@ -135,14 +125,6 @@ def sorted_in_place(x):
     y = z[-3:]
     y += 1
     return z @ np.ones_like(z) + y.sum()
-
-
-def arrays_of_numbers(x):
-    z = x[x > 0]
-    T = np.array([z.sum(), z.max()])
-    u = np.array(z)
-    u[0] = 9
-    return T.sum() + u.sum() + z.sum()
 
 
 def written_in_a_branch(x):
@@ -164,11 +146,6 @@ def functions_of_masks(x):
         return v[v > 0].sum() if v.size else 0.0
 
     return f(x) + f(x[x > 1])
-
-
-def in_containers(x):
-    d = {"pos": x[x > 0], "neg": x[x < 0]}
-    return sum(v.sum() ** 2 for v in d.values()) + max(len(v) for v in d.values())
 
 
 def a_loop_that_shrinks(x):
@@ -196,15 +173,6 @@ def covariance_of_rows(x):
     Z -= Z.mean(axis=0)
     C = Z.T @ Z / (len(Z) - 1) if len(Z) > 1 else np.eye(2)
     return np.linalg.det(C) + C[0, 1] + (Z / Z.std(axis=0)).sum() ** 2
-
-
-def least_squares_of_rows(x):
-    X = x.reshape(6, 2)
-    m = X[:, 0] > -0.5
-    A = np.column_stack([np.ones(6), X[:, 0]])
-    b = np.linalg.solve(A[m].T @ A[m] + np.eye(2), A[m].T @ X[m, 1])
-    res = X[m, 1] - A[m] @ b
-    return res @ res + b.sum()
 
 
 # What people write.
@@ -313,19 +281,6 @@ def particles(x):
 def parts_before_and_after(x):
     n = int(np.sum(x > 0))
     return x[:n].sum() + x[n:].prod() + WIDE[:n] @ x[:n]
-
-
-def slices_by_two_lengths(x):
-    n = int(np.sum(x > 0))
-    m = int(abs(x[0]) * 3)
-    return x[m:n].sum() + x[-n:].sum() + x[:-m].sum() * 0.5 + np.diff(x[:n]).sum()
-
-
-def blocks_of_a_matrix(x):
-    X = x.reshape(4, 5)
-    n = int(np.sum(x > 0)) // 3
-    m = int(abs(x[0]) * 2)
-    return X[:n].sum() + X[:, :n].sum() * 2 + X[:n, m:].sum() + (X[:n] @ X[:n].T).sum() + X[n:, 1].sum()
 
 
 def around_the_largest(x):
@@ -446,8 +401,6 @@ SIZES = {
     "active_set": 8,
     "particles": 20,
     "parts_before_and_after": 12,
-    "slices_by_two_lengths": 12,
-    "blocks_of_a_matrix": 20,
     "around_the_largest": 12,
     "left_and_right": 12,
     "windows_of_a_search": 20,
