@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from support.agreement import agree, by_numpy, hessian_agrees, recordings_of
+from support.agreement import agree, hessian_agrees, recordings_of
 from support.side_by_side import times_as_long
 
 import tapediff as td
@@ -181,20 +181,6 @@ def test_while_loop_runs_as_often_as_it_must():
     assert not tape.guards
 
 
-def test_newtons_method_until_converged():
-    def root(x):
-        def body(c):
-            y, _ = c
-            new = 0.5 * (y + x / y)
-            return new, np.abs(new - y)
-
-        return td.while_loop(lambda c: c[1] > 1e-12 * c[0], body, (x, x))[0]
-
-    compiled = td.compile(root, 2.0)
-    for x in (2.0, 1e6, 1e-3, 1.0):
-        assert td.value_and_gradient(compiled, x) == pytest.approx((x**0.5, 0.5 * x**-0.5), rel=1e-9)
-
-
 def test_a_while_loop_with_and_in_its_test():
     """Python looks at both sides of `and`: inside the test that is no guard of the caller."""
     f = lambda x: td.while_loop(lambda c: c[0] < 10 and c[1] > 0, lambda c: (c[0] * 1.5, c[1] - x[1]), (x[0], 3.0))[0]
@@ -272,53 +258,6 @@ def test_an_error_in_a_body_loses_nothing():
         with pytest.raises(ValueError, match="too large"):
             td.gradient(compiled, 1.5)
         assert td.gradient(compiled, 1.05) == pytest.approx(6 * 1.05**5)
-
-
-def ball(x, steps=200, dt=0.01):
-    """Height of a bouncing ball; x = (height, velocity, coefficient of restitution). Plain NumPy."""
-    y, v, e = x[0], x[1], x[2]
-    for _ in range(steps):
-        v = v - 9.81 * dt
-        y = y + v * dt
-        if y < 0:
-            y, v = -y, -e * v
-    return y
-
-
-def test_a_bouncing_ball_both_ways():
-    """As a sub-tape in a Python loop and as a cond in a scan: right against finite differences."""
-
-    @td.subtape
-    def step(y, v, e):
-        v = v - 9.81 * 0.01
-        y = y + v * 0.01
-        if y < 0:
-            return -y, -e * v
-        return y, v
-
-    def looped(x):
-        y, v = x[0], x[1]
-        for _ in range(200):
-            y, v = step(y, v, x[2])
-        return y
-
-    def scanned(x):
-        def body(c, _):
-            v = c[1] - 9.81 * 0.01
-            y = c[0] + v * 0.01
-            return td.cond(y < 0, lambda y, v: (-y, -x[2] * v), lambda y, v: (y, v), y, v), None
-
-        return td.scan(body, (x[0], x[1]), length=200)[0][0]
-
-    points = [np.array(p) for p in ([1.0, 0.0, 0.8], [0.5, 2.0, 0.6], [3.0, -1.0, 0.9], [100.0, 0.0, 0.5])]
-    for f in (looped, scanned):
-        compiled = td.compile(f, points[0])
-        for x in points:
-            td.testing.check_gradient(compiled, ball, x, rtol=1e-5)
-            np.testing.assert_allclose(
-                by_numpy(lambda x=x, f=f: td.gradient(f, x)), td.gradient(compiled, x), rtol=1e-11, atol=1e-11
-            )
-    assert step.recordings == 1
 
 
 def test_checkpointed_scans_keep_few_carries():

@@ -21,22 +21,6 @@ def product(x, t):
     return (x * t).sum()
 
 
-def quotient_of_ints(x, t):
-    return (x**2).sum() * (t / 7) + t / 3
-
-
-def reciprocal(x, t):
-    return (x**2).sum() * (1 / (t + 1))
-
-
-def decay(x, t):
-    return (np.sin(x) * 0.9**t).sum()
-
-
-def momentum(x, t):
-    return (x**2).sum() / (1 - 0.999 ** (t + 1))
-
-
 def step_size(x, t):
     return (x**2).sum() * (1.0 + 0.1 * t) ** -0.6
 
@@ -57,31 +41,14 @@ def sign_changes(x, t):
     return (x**2).sum() * (-1) ** t
 
 
-def power_of_x(x, t):
-    return (x**t).sum() if t < 6 else (x ** (t % 4)).sum()
-
-
 def branch(x, t):
     if t > 20 and t % 2 == 0:
         return (x**3).sum() * t
     return np.exp(-x).sum() - t
 
 
-def every_tenth(x, t):
-    penalty = 0.5 if t % 10 == 0 else 1.5
-    return penalty * (x**2).sum() + t
-
-
 def picked_from_list(x, t):
     return (x**2).sum() * [1.0, -2.0, 0.5][t % 3]
-
-
-def picked_from_array(x, t):
-    return (x**2).sum() * np.array([1.0, -2.0, 0.5, 4.0])[t % 4]
-
-
-def entry(x, t):
-    return x[t % 3] ** 2 * t
 
 
 def numpy_of_it(x, t):
@@ -94,10 +61,6 @@ def numpy_binary(x, t):
 
 def clipped(x, t):
     return (x**2).sum() * min(1.0, t / 10) + max(t, 5) * x.sum()
-
-
-def compared_with_x(x, t):
-    return np.where(x * 10.3 > t, x**2, x).sum()
 
 
 def rounded(x, t):
@@ -117,41 +80,14 @@ def divmods(x, t):
     return (x**2).sum() * q + r
 
 
-def nested(x, t):
-    def inner(s):
-        return s / (1 + s**2)
-
-    return (x**2).sum() * inner(t * 2 + 1)
-
-
-def none_or_text(x, t):
-    return x.sum() * (0.0 if t is None or t == "auto" or t == None else t)  # noqa: E711 -- as users write it
-
-
-def summed(x, t):
-    return (x**2).sum() * sum([t, 1, 2.5])
-
-
 AS_DATA = [
-    product, quotient_of_ints, reciprocal, decay, momentum, step_size, floor_and_modulo, whole_powers, power_of_two, sign_changes,
-    branch, every_tenth, picked_from_list, picked_from_array, entry, numpy_of_it, numpy_binary, clipped, compared_with_x, rounded,
-    is_instance, absolute, divmods, nested, none_or_text, summed, power_of_x,
+    product, step_size, floor_and_modulo, whole_powers, power_of_two, sign_changes, branch, picked_from_list, numpy_of_it, numpy_binary,
+    clipped, rounded, is_instance, absolute, divmods,
 ]  # fmt: skip
-
-
-def ranged(x, t):
-    total = 0.0 * x[0]
-    for k in range(t):
-        total = total + x[k % 3] ** 2 / (k + 1)
-    return total
 
 
 def keyed(x, t):
     return (x**2).sum() * {k: float(k) for k in range(60)}[t]
-
-
-def as_int(x, t):
-    return (x**2).sum() * int(t) * float(t)
 
 
 def roots(x, t):
@@ -166,24 +102,8 @@ def bits(x, t):
     return (x**2).sum() * (t & 3) + (t << 2) + (t ^ 5) + (~t) + t.bit_length()
 
 
-def sliced(x, t):
-    return (np.arange(100.0)[t : t + 3] * x).sum()
-
-
 def arrays_of_it(x, t):
     return (np.array([t, 2 * t, 1]) * x).sum() + np.full(3, t)[0] * x.sum() + np.zeros(t + 1).size
-
-
-def exact_type(x, t):
-    return (x**2).sum() * (2.0 if type(t) is int else 3.0)
-
-
-def kinds_of(t):
-    return 2.0 if type(t) is int else 3.0
-
-
-def exact_type_elsewhere(x, t):
-    return (x**2).sum() * kinds_of(t)
 
 
 class Model:
@@ -214,13 +134,6 @@ def overflowing(x, t):
     return (x**2).sum() * ((t + 2**40) * (t + 2**40) % 1000003)
 
 
-def exception(x, t):
-    try:
-        return x.sum() * (1 / (t - 7))
-    except ZeroDivisionError:
-        return x.sum() * 100.0
-
-
 def caught_everything(x, t):
     try:
         return (x**2).sum() * math.sqrt(t)
@@ -241,8 +154,8 @@ def looped(x, t):
 
 
 SPECIALISED = [
-    ranged, keyed, as_int, roots, text, bits, sliced, arrays_of_it, exact_type, exact_type_elsewhere, exact_type_of_an_object, axis, high_power, integer_array,
-    overflowing, exception, caught_everything, as_static_inside, sub_taped, looped,
+    keyed, roots, text, bits, arrays_of_it, exact_type_of_an_object, axis, high_power, integer_array, overflowing, caught_everything,
+    as_static_inside, sub_taped, looped,
 ]  # fmt: skip
 
 ORDERS = [list(range(27)), [0, 50, 3, 3, 50, 0, 7, 21, 22, 20, 1, 2, 49, 30, 8]]

@@ -11,14 +11,6 @@ STIFF = MATRIX @ MATRIX.T + 6.0 * np.eye(6)
 POINTS = [*np.random.default_rng(1).normal(size=(8, 6)), np.zeros(6), -np.ones(6)]
 
 
-def one_dear_side(x):
-    if x[0] > 0:
-        r = np.sum(np.tanh((STIFF + np.outer(x, x)) @ MATRIX))
-    else:
-        r = x[1]
-    return r + x[2]
-
-
 def two_dear_sides(x):
     k = np.outer(x, x)
     if x[0] > 0:
@@ -46,15 +38,6 @@ def sides_within_sides(x):
     return r * x[5] + s
 
 
-def loop_on_one_side(x):
-    y, z = x[0], x[1]
-    if x[2] > 0:
-        for _ in range(200):
-            y = y + 0.01 * np.sin(z)
-            z = z - 0.01 * y
-    return y * y + z
-
-
 def scan_on_one_side(x):
     r = x[2]
     if x[0] > 0:
@@ -67,28 +50,6 @@ def scan_on_one_side(x):
     return r * x[3]
 
 
-def side_in_each_iteration(x):
-    v, s = x * 1.0, 0.0
-    for k in range(12):
-        if v[0] > 0:
-            v = np.tanh(STIFF @ v * 0.1) - 0.3
-            r = np.linalg.solve(STIFF + np.outer(v, v), x)
-            s = s + r[0] * k
-        else:
-            v = v + 0.2
-        s = s + v[1] * v[2]
-    return s
-
-
-def one_test_again_and_again(x):
-    y = x[1]
-    for k in range(5):
-        if x[0] > 0:
-            y = y + np.sum(np.sin(MATRIX @ x * y)) * 0.1
-        y = y * x[2] + k
-    return y
-
-
 def position_on_one_side(x):
     r = x[1]
     if x[0] > 0:
@@ -97,26 +58,9 @@ def position_on_one_side(x):
     return r
 
 
-def reads_of_entries(x):
-    r = 0.0
-    if x[0] > 0:
-        for k in range(6):
-            for j in range(6):
-                r = r + np.exp(x[k] * MATRIX[k, j]) * x[j]
-    return r + x[0] * x[1]
-
-
-def early_return(x):
-    if x[0] > 0.5:
-        return np.sum(STIFF @ np.outer(x, x))
-    y = np.sum(np.cos(MATRIX @ x))
-    if y > 0:
-        return y * np.sum(np.linalg.inv(STIFF + np.outer(x, x)))
-    return y + x[3]
-
-
-PROGRAMS = [one_dear_side, two_dear_sides, sides_within_sides, loop_on_one_side, scan_on_one_side, side_in_each_iteration,
-            one_test_again_and_again, position_on_one_side, reads_of_entries, early_return]  # fmt: skip
+PROGRAMS = [
+            two_dear_sides, sides_within_sides, scan_on_one_side, position_on_one_side,
+            ]  # fmt: skip
 
 
 @pytest.fixture

@@ -42,12 +42,6 @@ def test_gradient_and_value_of_every_target(target):
         assert np.array_equal(x, before)
 
 
-@EVERY_TARGET
-def test_hessian_and_jacobian_of_every_target(target):
-    np.testing.assert_allclose(td.hessian(target, X), quartic_hessian(X), rtol=1e-13)
-    np.testing.assert_allclose(td.jacobian(target, X), quartic_gradient(X), rtol=1e-13)
-
-
 @pytest.mark.parametrize("make", [lambda f, x: f, td.record, td.compile, lambda f, x: td.GuardedTape(f)], ids=TARGETS)
 @pytest.mark.parametrize("x", [2.0, np.float64(2.0), np.array(2.0)])
 def test_matrices_of_a_number_are_numpys_numbers(make, x):

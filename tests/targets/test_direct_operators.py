@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from support.in_threads import in_threads
 import tapediff as td
 from tapediff.targets.evaluate import direct_calls
 from tests.targets.test_containers import leaves, shape_of
-from tests.targets.test_direct_calls import Array, no_full_path, types_of
+from tests.targets.test_direct_calls import Array, agree as agree_within, no_full_path, outcome
 
 # Kernels of several paths, and replays, add in different orders.
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
@@ -114,24 +115,7 @@ CHANGES = {
 }  # fmt: skip
 
 
-def outcome(ask, target, given):
-    """The answer or the exception, and that the arguments are as before."""
-    before = repr(given)
-    try:
-        answer = ask(target, **given)
-    except Exception as raised:  # noqa: BLE001 -- whatever it is, the other call has to raise it too
-        return type(raised), str(raised)
-    assert repr(given) == before
-    return answer
-
-
-def agree(found, expected):
-    if type(expected) is tuple and expected and isinstance(expected[0], type):
-        assert found == expected
-        return
-    assert types_of(found) == types_of(expected)
-    for one, other in zip(leaves(found), leaves(expected), strict=True):
-        np.testing.assert_allclose(one, other, **CLOSE)
+agree = functools.partial(agree_within, close=CLOSE)
 
 
 def warmed(name, target):

@@ -159,17 +159,6 @@ def test_values_of_an_outer_recording_in_the_closure_are_not_baked():
     assert not td.is_recording()
 
 
-def test_jacobian_and_hessian_follow_the_path_too():
-    """Each at points of both paths, with the tapes kept."""
-    scalar = td.GuardedTape(lambda x: (x**3).sum() if x[0] > 1 else (x**2).sum(), merge=False)
-    vector = td.GuardedTape(lambda x: x**3 if x[0] > 1 else x**2, merge=False)
-    for x in (A([2.0, 3.0]), A([0.5, 3.0]), A([4.0, 1.0])):
-        high = x[0] > 1
-        assert td.hessian(scalar, x) == pytest.approx(np.diag(6 * x if high else [2.0, 2.0]))
-        assert td.jacobian(vector, x) == pytest.approx(np.diag(3 * x**2 if high else 2 * x))
-    assert scalar.stats.recordings == vector.stats.recordings == 2
-
-
 def test_a_function_may_use_another_guarded_tape():
     """The other one's cache is not touched by the recording, and serves plain calls as before."""
     inner = td.GuardedTape(lambda y: y**3 if y > 1 else y**2)

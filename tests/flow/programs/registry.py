@@ -8,8 +8,11 @@ import types
 from . import spellings, trades
 
 PROGRAMS = (*spellings.PROGRAMS, *trades.PROGRAMS)
-# What a person wrote, and every third spelling by template, other ones for each base program.
-JUDGED = (*spellings.BY_TEMPLATE[::3], *PROGRAMS[len(spellings.BY_TEMPLATE) :])
+# What a person wrote, every spelling of the first base program, and every third one of the others, not the same ones for each.
+JUDGED = tuple(
+    program for k, program in enumerate(PROGRAMS)
+    if k % 3 == 0 or program.name == spellings.BASES[0].name or k >= len(spellings.BY_TEMPLATE)
+)  # fmt: skip
 
 
 def load(program):

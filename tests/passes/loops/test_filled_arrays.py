@@ -10,7 +10,7 @@ import tapediff as td
 from tapediff.functions.callees.rolled_loop import rolled
 from tapediff.ops.arrays.indexing import PUT
 from tapediff.ops.control.calls import LOOP
-from tapediff.passes.loops.carries.filled_arrays import MOST_CARRIES, filled_arrays
+from tapediff.passes.loops.carries.filled_arrays import filled_arrays
 from tapediff.passes.loops.counted_loops import counted_loops
 
 N = 40
@@ -23,19 +23,10 @@ def loop(f, start, first=1, end=N):
     return td.scan(lambda carry, k: (f(carry, k), None), start, np.arange(first, end))[0]
 
 
-def recurrence(p):
-    out = loop(lambda out, k: put(out, k, p[0] * out[k - 1] + DATA[k]), put(np.zeros(N), 0, p[1]))
-    return np.sum(out**2) * p[2]
-
-
 def put(x, k, value):
     y = x.copy()
     y[k] = value
     return y
-
-
-def of_two_rows(p):
-    return np.sum(loop(lambda out, k: put(out, k, p[0] * out[k - 1] - 0.5 * out[k - 2] + p[1]), np.ones(N), first=2) ** 2)
 
 
 def of_rows_before_and_after(p):
@@ -63,16 +54,6 @@ def of_rows(p):
         return put(out, k, np.stack([out[k - 1, 1] * p[0], np.sum(out[k - 1]) * p[1] + DATA[k]]))
 
     return np.sum(loop(step, np.ones((N, 2))) ** 2)
-
-
-def of_two_arrays(p):
-    def step(both, k):
-        a, b = both
-        a = put(a, k, p[0] * b[k - 1] + DATA[k])
-        return a, put(b, k, p[1] * a[k] + p[2] * a[k - 2])
-
-    a, b = loop(step, (np.zeros(N), np.ones(N)), first=2)
-    return a @ b
 
 
 def beside_a_number(p):
@@ -115,30 +96,12 @@ def on_one_side(p):
 
 
 FILLED = (
-    recurrence, of_two_rows, of_rows_before_and_after, in_the_middle, twice, of_rows, of_two_arrays, beside_a_number, of_rows_twice, by_columns,
-    on_one_side
+    of_rows_before_and_after, in_the_middle, twice, of_rows, beside_a_number, of_rows_twice, by_columns, on_one_side,
 )  # fmt: skip
-
-
-def of_steps(p):
-    return np.sum(td.scan(lambda out, k: (put(out, k, p[0] * out[k - 2] + 1), None), np.ones(40), np.arange(2, 40, 2))[0] ** 2)
 
 
 def downwards(p):
     return np.sum(td.scan(lambda out, k: (put(out, k, p[0] * out[k + 1] + 1), None), np.ones(40), np.arange(38, -1, -1))[0] ** 2)
-
-
-def of_the_first(p):
-    return np.sum(loop(lambda out, k: put(out, k, p[0] * out[0] + DATA[k]), np.ones(N)) ** 2)
-
-
-def as_a_whole(p):
-    return np.sum(loop(lambda out, k: put(out, k, p[0] * 0.1 * np.sum(out)), np.ones(N)) ** 2)
-
-
-def of_long_ago(p):
-    n = MOST_CARRIES + 1
-    return np.sum(loop(lambda out, k: put(out, k, p[0] * out[k - n]), np.ones(N), first=n) ** 2)
 
 
 def one_entry_again(p):
@@ -150,7 +113,7 @@ def with_a_result_between(p):
     return np.sum(td.scan(lambda out, k: (z := put(out, k, p[0] * out[k - 1]), z), np.ones(9), np.arange(1, 9))[1] ** 2)
 
 
-OTHERS = (of_steps, downwards, of_the_first, as_a_whole, of_long_ago, one_entry_again, with_a_result_between)
+OTHERS = (downwards, one_entry_again, with_a_result_between)
 
 
 def carried_arrays(tape):

@@ -37,22 +37,6 @@ def rosenbrock(x):
     return total
 
 
-@rolls(14, "sum")
-def constants_of_each_iteration(x):
-    total = x[0]
-    for i in range(N):
-        total = total - Y[i] * np.exp(-x[i]) / (i + 1.0)
-    return total
-
-
-@rolls(14, "sum")
-def backwards(x):
-    total = 0.0
-    for i in range(N - 1, 0, -1):
-        total = total + x[i] * np.cos(x[i - 1])
-    return total
-
-
 @rolls(16, "sum")
 def every_second_and_third(x):
     total = 0.0
@@ -78,15 +62,6 @@ def groups(x):
     return total
 
 
-@rolls(14, "sum")
-def two_arrays(x):
-    u, v = x[: N // 2] * 2.0, np.exp(x[N // 2 :])
-    total = 0.0
-    for i in range(N // 2):
-        total = total + u[i] * v[i] + u[i] / v[i]
-    return total
-
-
 @rolls(40, "sum")
 def first_and_last_are_different(x):
     total = 0.0
@@ -106,14 +81,6 @@ def a_ring(x):
 
 
 @rolls(20, "sum")
-def sums_of_even_and_odd_entries(x):
-    sums = [0.0, 0.0]
-    for i in range(N):
-        sums[i % 2] = sums[i % 2] + np.exp(x[i]) * 0.5
-    return sums[0] * sums[1]
-
-
-@rolls(20, "sum")
 def several_sums(x):
     first = second = third = x[0]
     for i in range(N):
@@ -124,15 +91,6 @@ def several_sums(x):
     return first * second + third
 
 
-@rolls(20, "cumsum")
-def partial_sums_that_are_read_later(x):
-    total, kept = x[0], []
-    for i in range(N):
-        total = total + np.sin(x[i])
-        kept.append(total)
-    return kept[3] * kept[17] + np.stack(kept) @ Y + total
-
-
 @rolls(16, "sum")
 def a_list_that_is_stacked(x):
     values = []
@@ -140,11 +98,6 @@ def a_list_that_is_stacked(x):
         values.append(np.exp(-x[i]) * Y[i])
     stacked = np.stack(values)
     return np.sum(stacked * stacked) + stacked[3]
-
-
-@rolls(14, "sum")
-def sum_of_a_generator(x):
-    return sum(np.exp(-x[i]) * (x[i] - Y[i]) ** 2 for i in range(N))
 
 
 @rolls(24, "sum")
@@ -160,23 +113,6 @@ def an_array_that_is_filled(x):
     for i in range(N):
         y[i] = np.sin(x[i]) * x[0]
     return np.sum(y * y)
-
-
-@rolls(40, "assemble")
-def columns_that_are_filled(x):
-    y = td.zeros((N, 3))
-    for i in range(N):
-        y[i, 0] = np.sin(x[i])
-        y[i, 2] = x[i] * x[i - 1] if i else x[0]
-    return np.sum(y**2 * np.arange(3.0))
-
-
-@rolls(20, "sum")
-def the_same_at_every_iteration(x):
-    total = 0.0
-    for i in range(N):
-        total = total + np.exp(x[0]) * np.sin(x[1]) * x[i]
-    return total
 
 
 # Iterations that depend on each other
@@ -215,40 +151,6 @@ def a_recurrence_between_arrays(x):
     return total
 
 
-@rolls(30, "loop")
-def two_recurrences_one_after_the_other(x):
-    h, c = x[0], x[1]
-    for i in range(N):
-        h = 0.5 * h + x[i]
-        c = 0.3 * c + np.tanh(h)
-    return c * h
-
-
-@rolls(20, "loop")
-def a_recurrence_that_is_kept(x):
-    y = td.zeros(N)
-    for i in range(N):
-        y[i] = 0.5 * y[i - 1] + x[i] if i else x[0]
-    return np.sum(y * y * Y)
-
-
-@rolls(24, "loop")
-def three_entries_back(x):
-    y = td.zeros(N)
-    y[:3] = x[:3]
-    for i in range(3, N):
-        y[i] = 0.4 * y[i - 1] - 0.2 * y[i - 3] + x[i] * Y[i]
-    return np.sum(y**2)
-
-
-@rolls(20, "loop")
-def a_product(x):
-    p = 1.0
-    for i in range(N):
-        p = p * (0.5 + 0.5 * np.sqrt(x[i]))
-    return p
-
-
 @rolls(20, "loop")
 def the_largest_so_far(x):
     largest = x[0]
@@ -257,57 +159,7 @@ def the_largest_so_far(x):
     return largest
 
 
-@rolls(30, "loop")
-def a_counter_in_the_state(x):
-    c, t = x[0], 0.0
-    for i in range(N):
-        t = t + 0.1
-        c = c + 0.1 * np.sin(t * x[i]) * c
-    return c
-
-
-@rolls(30, "loop")
-def a_running_sum_that_is_read(x):
-    total = x[0]
-    for i in range(N):
-        total = total + np.tanh(total) * x[i]
-    return total
-
-
 # Small arrays
-
-
-@rolls(40, "loop", "matmul")
-def a_filter(x):
-    a = np.reshape(x[:16], (4, 4)) / 8.0
-    state, total = x[16:20], 0.0
-    for i in range(20):
-        state = np.tanh(a @ state) + Y[i] * x[20 + i]
-        total = total + np.log(np.sum(state**2) + 1.0)
-    return total
-
-
-@rolls(40, "loop")
-def a_filter_in_logs(x):
-    log_a, state = np.reshape(x[:4], (2, 2)), x[4:6]
-    emission = np.stack([x, x**2], axis=1)
-    for t in range(N):
-        paths = state[:, None] + log_a
-        state = emission[t] + np.logaddexp(paths[0], paths[1]) - 3.0
-    return state[0] - state[1] * 0.5
-
-
-@rolls(40, "loop")
-def an_equation_of_motion(x):
-    y = np.stack([x[0], x[1]])
-
-    def slope(y):
-        return np.stack([y[1], -x[2] * y[0] - 0.1 * y[1]])
-
-    for _ in range(12):
-        k = slope(y)
-        y = y + 0.05 * slope(y + 0.025 * k)
-    return np.sum(y**2)
 
 
 @rolls(40, "matmul")
@@ -368,26 +220,6 @@ def a_double_loop(x):
     return total
 
 
-@rolls(60, "sum")
-def a_matrix_by_entries(x):
-    a = np.reshape(x, (8, 5))
-    total = 0.0
-    for i in range(1, 8):
-        for j in range(1, 5):
-            total = total + (a[i, j] - a[i - 1, j] * a[i, j - 1]) ** 2
-    return total
-
-
-@rolls(60, "loop")
-def steps_between_observations(x):
-    u, v, misfit = x[0], x[1], 0.0
-    for k in range(10):
-        for _ in range(12):
-            u, v = u + 0.02 * (v - u * u), v - 0.02 * u * v * x[2]
-        misfit = misfit + (u - Y[k]) ** 2
-    return misfit
-
-
 # Sub-tapes
 
 
@@ -396,14 +228,6 @@ def bent(v, w):
     if v > 1.5:
         return v * w
     return w - v * v
-
-
-@rolls(30, "loop")
-def calls_in_a_loop(x):
-    c = x[0]
-    for i in range(N):
-        c = 0.5 * bent(x[i], c) + 0.1 * np.sin(c)
-    return c
 
 
 @rolls(30, "sum")

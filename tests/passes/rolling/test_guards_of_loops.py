@@ -65,46 +65,6 @@ def positive_entries(x):
     return total
 
 
-@rolls(75, {17: -1.0}, {30: 3.0, 31: -1.0}, {31: 3.0, 30: -1.0}, {0: np.inf})
-def two_guards_in_a_row(x):
-    total = 0.0
-    for v in x:
-        if v < 0.0:
-            total = total - v
-        elif v < 2.0:
-            total = total + np.sin(v)
-        else:
-            total = total + 1.0
-    return total
-
-
-@rolls(75, {17: 0.1}, {30: 0.9, 31: 0.1}, {20: -3.0})
-def irregular_outcomes_of_equal_instructions(x):
-    count, total = 0, 0.0
-    for v in x:
-        if v > 0.7:
-            count += 1
-        total = total + v * v
-    return total * count
-
-
-@rolls(75, {17: 1.2, 4: 0.1}, {17: np.sin(2.0)})
-def whole_numbers(x):
-    total = 0.0
-    for v in x:
-        total = total + int(4 * v) * v
-    return total
-
-
-@rolls(75, {17: -0.1}, {3: 0.3}, {3: np.nan}, {3: np.inf})
-def whole_numbers_and_truth(x):
-    total = 0.0
-    for v in x:
-        k = int(np.floor(v)) if v < 1e10 else 7
-        total = total + v * (2.0 + k)
-    return total
-
-
 @rolls(75, {17: 3.0}, {0: -1.0, 1: 3.0})
 def a_table_of_a_tracked_index(x):
     z = np.exp(x[:9])
@@ -121,25 +81,6 @@ def an_index_from_a_number(x):
         k = np.floor(3 * t).astype(int)
         total = total + TABLE[k] * t
     return total
-
-
-@rolls(75, {12: 4.0}, {3: -50.0, 4: 4.0})
-def a_recurrence_with_a_guard_on_its_state(x):
-    c = 0.1
-    for v in x:
-        c = 0.5 * c + v
-        if c > 3.0:
-            c = 3.0
-    return c * c
-
-
-@rolls(75, {12: 40.0}, {3: -50.0})
-def a_recurrence_that_looks_itself_up(x):
-    c, z = 0.1, np.cos(x)
-    for v in x:
-        k = np.floor(2 * c).astype(int)
-        c = 0.5 * c + v * z[k]
-    return c
 
 
 @rolls(75, {12: 4.0}, {39: -2.0})
@@ -162,56 +103,12 @@ def a_guard_in_a_double_loop(x):
     return total
 
 
-@rolls(75, {5: -4.0}, {9: -2.0}, {0: 2.0})
-def guards_in_both_of_two_loops(x):
-    total = 0.0
-    for k in range(30):
-        for v in x[:10]:
-            if v > 0:
-                total = total + v * (k + 1.0)
-        if total > 1e4:
-            total = total * 0.5
-    return total
-
-
 @rolls(75, {12: -4.0}, {13: -4.0}, {0: 5.0})
 def one_way_and_the_other_in_turn(x):
     total = 0.0
     for k, v in enumerate(x):
         w = v if k % 2 else -v
         total = total + v * v if w > 0 else total - np.sin(v)
-    return total
-
-
-@rolls(75, {12: -4.0}, {30: -1.0}, {38: -1.0})
-def the_same_value_looked_at_every_time(x):
-    total = 0.0
-    for v in x[:30]:
-        if x[30] + x[31] > 0:
-            total = total + v
-        if v > 0:
-            total = total + v * v
-    return total
-
-
-@rolls(75, {12: -4.0})
-def positions_that_are_written(x):
-    y = td.zeros(12)
-    for v in x:
-        k = np.floor(4 * v).astype(int)
-        y[k] = y[k] + v
-    return np.sum(y * np.arange(12.0))
-
-
-@rolls(75, {11: 0.1}, {30: -3.0})
-def rows_and_their_norms(x):
-    total = 0.0
-    for row in x.reshape(10, 4):
-        n = np.sqrt(np.sum(row * row))
-        if n > 0.6:
-            total = total + 1.0 / n
-        if np.max(row) > 5.0:
-            total = total * 2.0
     return total
 
 

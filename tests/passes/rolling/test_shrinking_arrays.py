@@ -26,15 +26,6 @@ def lattice(p):
     return value[0]
 
 
-def divided_differences(p):
-    x = np.arange(TURNS) + DATA[:TURNS]
-    y, coefficients = np.tanh(0.1 * x * p[0]) * p[1], []
-    for k in range(1, TURNS):
-        coefficients.append(y[0])
-        y = (y[1:] - y[:-1]) / (x[k:] - x[:-k]) + 0.01 * p[2] * y[1:]
-    return sum(c * 0.5**i for i, c in enumerate(coefficients))
-
-
 def points_in_the_plane(p):
     """De Casteljau's algorithm: rows of two numbers."""
     points = np.stack([np.cos(DATA[:150] * p[0]), DATA[150:300] * p[1]], axis=1)
@@ -83,50 +74,9 @@ def a_guard_at_each_turn(p):
     return v[0]
 
 
-def several_lattices(p):
-    total = 0.0
-    for m in range(6):
-        v = np.maximum(p[0] * np.linspace(0.5, 2.0, 31) - 1.0 - 0.05 * m, 0.0)
-        for _ in range(30):
-            v = np.maximum(p[1] * v[1:] + (1.0 - p[1]) * v[:-1], p[2] * DATA[m] - 0.9)
-        total = total + v[0]
-    return total
-
-
 ROLLED = [
-    lattice, divided_differences, points_in_the_plane, both_axes, infinite_at_zeros, parts_of_one_array, first_entry_replaced, a_guard_at_each_turn,
-    several_lattices,
+    lattice, points_in_the_plane, both_axes, infinite_at_zeros, parts_of_one_array, first_entry_replaced, a_guard_at_each_turn,
 ]  # fmt: skip
-
-
-def last_entries_are_read(p):
-    v, total = DATA[:TURNS] * p[0], 0.0
-    for _ in range(TURNS - 1):
-        v = p[1] * v[1:] + p[2] * v[:-1]
-        total = total + v[-1] * 0.1
-    return total
-
-
-def sums_over_what_is_left(p):
-    v, total = DATA[:TURNS] * p[0], 0.0
-    for _ in range(TURNS - 1):
-        v = p[1] * v[1:] + 0.1 * p[2] * v[:-1] ** 2
-        total = total + np.sum(v)
-    return total
-
-
-def backwards(p):
-    v = DATA[:TURNS] * p[0]
-    for _ in range(TURNS - 5):
-        v = np.tanh(v[1:] + v[::-1][1:] * p[1]) * p[2]
-    return np.sum(v)
-
-
-def running_sums(p):
-    v = DATA[:TURNS] * p[0]
-    for _ in range(TURNS - 5):
-        v = 0.1 * np.cumsum(v)[1:] * p[1] + p[2]
-    return np.sum(v)
 
 
 def a_last_entry_of_zero(p):
@@ -136,23 +86,6 @@ def a_last_entry_of_zero(p):
         w = td.zeros(len(v) - 1)
         w[:-1] = p[1] * v[1:-1] + p[2] * v[:-2]
         v = w + 0.1 * v[1:]
-    return np.sum(v)
-
-
-def a_border_at_the_end(p):
-    v = DATA[:150] * p[0]
-    for _ in range(140):
-        v = np.concatenate([0.5 * (v[2:] + v[1:-1]) * p[2], np.array([p[1]])])
-    return np.sum(v)
-
-
-def lengths_go_up_and_down(p):
-    v = DATA[:60] * p[0]
-    for _ in range(60):
-        v = p[1] * v[1:] + p[2] * v[:-1]
-        v = np.concatenate([v, v[:2]])
-        v = np.tanh(v[1:])
-        v = v[: len(v) - 1] + 0.1
     return np.sum(v)
 
 
@@ -167,7 +100,7 @@ def arrays_that_grow_again(p):
 
 
 OTHERS = [
-    arrays_that_grow_again, last_entries_are_read, sums_over_what_is_left, backwards, running_sums, a_last_entry_of_zero, a_border_at_the_end, lengths_go_up_and_down,
+    arrays_that_grow_again, a_last_entry_of_zero,
 ]  # fmt: skip
 
 

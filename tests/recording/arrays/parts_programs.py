@@ -21,40 +21,9 @@ def entries(x):
     return z[0] + z[-1] * 2 + z[1]
 
 
-def neighbours_and_slices(x):
-    z = x[x > 0]
-    return np.sum(np.diff(z) ** 2) + np.sum(z[1:] * z[:-1]) + z[-2:].sum() + z[:2].sum() * 3 + z[1:-1].sum()
-
-
 def quantiles(x):
     z = x[x > 0]
     return np.median(z) + np.quantile(z, 0.3) + np.percentile(z, [10, 90]).sum()
-
-
-def sorted_entries(x):
-    z = np.sort(x[x > 0])
-    return z[0] + np.sum(z * np.exp(z)) + z[-1]
-
-
-def a_mask_of_a_mask(x):
-    z = x[x > 0]
-    z = z[z > 0.3]
-    return z.sum() if z.size > 2 else 3 * z.sum()
-
-
-def written_in_place(x):
-    z = x[x > 0]
-    z[z > 1] = 0.5
-    z *= 2
-    z += z
-    return z.sum()
-
-
-def written_where_selected(x):
-    y = x.copy()
-    y[y > 0] *= 3
-    y[y < 0] = y[y < 0] ** 2
-    return y @ W
 
 
 def positions_of_nonzero(x):
@@ -77,16 +46,6 @@ def columns(x):
     k = X[0] > 0
     Z = X[:, k]
     return Z.sum() + (Z @ Z.T).sum() + Z[1].sum() + Z.T.sum(axis=0)[0]
-
-
-def masks_of_matrices(x):
-    X = x.reshape(3, 4)
-    return X[X > 0].sum() + np.mean(X[X < 0] ** 2)
-
-
-def joined_with_others(x):
-    z = np.concatenate([x[x > 0], [1.0, 2.0], x[x < 0]])
-    return np.sum(z[:5]) + np.cumsum(z)[-1] + np.sum(np.cumsum(z) ** 2)
 
 
 def extrema_and_weights(x):
@@ -147,56 +106,9 @@ def reversed_entries(x):
     return z[0] * 2 + z @ z
 
 
-def nonzero_of_a_matrix(x):
-    X = x.reshape(4, 3)
-    r, c = np.nonzero(X > 0)
-    return X[r, c].sum() + np.sum(r * X[r, c])
-
-
 def outer_product(x):
     z = x[x > 0]
     return np.outer(z, z).sum() + np.interp(z, [0, 1, 2], [1.0, 3.0, 4.0]).sum() + (z[:, None] - z.reshape(1, -1)).max()
-
-
-def a_copy_is_written(x):
-    z = x[x > 0]
-    y = z.copy()
-    y[0] = 5.0
-    y[1:] = 0.0
-    return y.sum() + z.sum()
-
-
-def slices_of_a_length(x):
-    n = int(np.sum(x > 0))
-    return x[:n].sum() if n > 2 else x[x > 0].sum()
-
-
-def lengths_as_numbers(x):
-    z = x[x > 0]
-    return float(len(z)) * x[0] + z.shape[0] * x[1] + (z.sum() / len(z) if len(z) else 0.0)
-
-
-def a_slice_shares_memory(x):
-    z = x[x > 0]
-    w = z[1:]
-    w[:] = 0.5
-    return z.sum() + w.sum()
-
-
-def a_reversed_view_shares_memory(x):
-    z = x[x > 0]
-    w = z[::-1]
-    w *= 2
-    z[0] = 1.0
-    return z.sum() + w[-1] + w @ w
-
-
-def rows_share_memory(x):
-    X = x.reshape(4, 3)[x[:4] > -1]
-    for row in X:
-        row[1] = row[0] * 2
-    X[:, 2] = 1.0
-    return (X**2).sum()
 
 
 def a_reshaped_view_shares_memory(x):
@@ -215,22 +127,6 @@ def sorted_in_place(x):
     return z @ np.ones_like(z) + y.sum()
 
 
-def the_array_is_written_later(x):
-    z = x[x > 0]
-    x2 = x.copy()
-    x2[0] = 7.0
-    z[z > 1] -= 1
-    return z.sum() + x[x > 0].sum() + x2.sum()
-
-
-def arrays_of_numbers(x):
-    z = x[x > 0]
-    T = np.array([z.sum(), z.max()])
-    u = np.array(z)
-    u[0] = 9
-    return T.sum() + u.sum() + z.sum()
-
-
 def written_in_a_branch(x):
     z = x[x > 0]
     if x[0] > 0:
@@ -245,31 +141,11 @@ def chosen_in_a_branch(x):
     return z.sum() + len(z)
 
 
-def until_nothing_is_left(x):
-    tot = 0.0
-    for t in np.linspace(-1, 1, 7):
-        sel = x[x > t]
-        if len(sel) == 0:
-            break
-        tot += sel.min() - t
-    return tot
-
-
 def functions_of_masks(x):
     def f(v):
         return v[v > 0].sum() if v.size else 0.0
 
     return f(x) + f(x[x > 1])
-
-
-def in_containers(x):
-    d = {"pos": x[x > 0], "neg": x[x < 0]}
-    return sum(v.sum() ** 2 for v in d.values()) + max(len(v) for v in d.values())
-
-
-def where_functions_are_defined(x):
-    ok = np.isfinite(np.log(x))
-    return np.log(x)[ok].sum() + np.sqrt(x[ok]).prod()
 
 
 def a_loop_that_shrinks(x):
@@ -291,31 +167,12 @@ def written_into_zeros(x):
     return (y * np.arange(12).reshape(3, 4)).sum()
 
 
-def rows_and_views_written(x):
-    X = x.reshape(6, 2)
-    Z = X[X[:, 0] > -0.5]
-    r = Z[0]
-    r[1] = 4.0
-    Z[-1, 0] = 3.0
-    Z[1] = Z[0] * 2
-    return (Z**2).sum() + r.sum()
-
-
 def covariance_of_rows(x):
     X = x.reshape(6, 2)
     Z = X[X[:, 0] > -0.5]
     Z -= Z.mean(axis=0)
     C = Z.T @ Z / (len(Z) - 1) if len(Z) > 1 else np.eye(2)
     return np.linalg.det(C) + C[0, 1] + (Z / Z.std(axis=0)).sum() ** 2
-
-
-def least_squares_of_rows(x):
-    X = x.reshape(6, 2)
-    m = X[:, 0] > -0.5
-    A = np.column_stack([np.ones(6), X[:, 0]])
-    b = np.linalg.solve(A[m].T @ A[m] + np.eye(2), A[m].T @ X[m, 1])
-    res = X[m, 1] - A[m] @ b
-    return res @ res + b.sum()
 
 
 # What people write.
@@ -344,24 +201,12 @@ def pareto(x):
     return tot
 
 
-def trimmed(x):
-    y = np.sort(x)
-    k = int(np.sum(np.abs(x) > 1.5))
-    return y[k : len(y) - k].mean() if len(y) > 2 * k else y.mean()
-
-
 def runs(x):
     s = np.sign(x)
     change = np.flatnonzero(s[1:] != s[:-1]) + 1
     starts = np.concatenate([[0], change])
     ends = np.append(change, len(x))
     return sum(x[a:b].sum() ** 2 for a, b in zip(starts, ends))
-
-
-def runs2(x):
-    change = np.flatnonzero(np.diff(np.sign(x)) != 0)
-    lens = np.diff(change)
-    return (lens * 1.0).sum() * x[0] + x[change].sum()
 
 
 def peaks(x):
@@ -391,15 +236,6 @@ def softrank(x):
 def pairs_of_two_masks(x):
     pos, neg = x[x > 0], x[x <= 0]
     return (pos[:, None] > neg[None, :]).mean() + (pos[:, None] - neg[None, :]).clip(0, 1).mean()
-
-
-def portfolio(x):
-    w = np.maximum(x, 0.0)
-    act = w > 0.1
-    w = np.where(act, w, 0)
-    w = w / w.sum() if w.sum() > 0 else np.ones_like(w) / len(w)
-    r = NOISE[: len(x)]
-    return w @ r - 0.5 * (w[act] ** 2).sum()
 
 
 def relabel(x):
@@ -447,28 +283,6 @@ def parts_before_and_after(x):
     return x[:n].sum() + x[n:].prod() + WIDE[:n] @ x[:n]
 
 
-def slices_by_two_lengths(x):
-    n = int(np.sum(x > 0))
-    m = int(abs(x[0]) * 3)
-    return x[m:n].sum() + x[-n:].sum() + x[:-m].sum() * 0.5 + np.diff(x[:n]).sum()
-
-
-def slices_written(x):
-    n = int(np.sum(x > 0))
-    y = np.zeros(len(x))
-    y[:n] = x[:n] * 2
-    y[n:] = -1.0
-    y[n:] += x[n:]
-    return y @ WIDE[: len(x)]
-
-
-def blocks_of_a_matrix(x):
-    X = x.reshape(4, 5)
-    n = int(np.sum(x > 0)) // 3
-    m = int(abs(x[0]) * 2)
-    return X[:n].sum() + X[:, :n].sum() * 2 + X[:n, m:].sum() + (X[:n] @ X[:n].T).sum() + X[n:, 1].sum()
-
-
 def around_the_largest(x):
     i = int(np.argmax(x))
     return x[:i].sum() - x[i + 1 :].sum() + (x[i - 1 : i + 2].mean() if 0 < i < len(x) - 1 else 0.0)
@@ -478,16 +292,6 @@ def left_and_right(x):
     i = int(np.argmax(x))
     left, right = x[:i], x[i:]
     return (left.mean() if len(left) else 0.0) * (right.max() - right[-1]) + (x[1:i] * x[: i - 1]).sum()
-
-
-def loops_over_slices(x):
-    n = int(np.sum(x > 0))
-    s = 0.0
-    for v in x[:n]:
-        s = 0.5 * s + v
-    for k, (a, b) in enumerate(zip(x[n:], WIDE)):
-        s += a * b * k
-    return s
 
 
 def windows_of_a_search(x):
@@ -529,15 +333,6 @@ def bisection(x):
     return y[lo:hi].sum()
 
 
-def kadane(x):
-    best = -1e9
-    c = np.concatenate([[0.0], np.cumsum(x)])
-    for j in range(1, len(c)):
-        best = max(best, c[j] - c[:j].min())
-    k = int(np.argmax(c))
-    return best + c[: k + 1].mean()
-
-
 def gaussian_process_with_gaps(x):
     t = np.arange(8) * 0.3
     K = np.exp(-0.5 * (t[:, None] - t[None, :]) ** 2 / (0.5 + x[8] ** 2)) + 0.1 * np.eye(8)
@@ -571,13 +366,6 @@ def logarithms_in_products(x):
     return (Z @ x[6:8]).sum() + (Z.T @ Z).sum() + (Z * x[6]).sum() + Z.sum(axis=1) @ Z[:, 0]
 
 
-def shifted(x):
-    y, n = x * 1.0, max(int(np.sum(x > 0)), 1)
-    y[1:n] = x[: n - 1]
-    y[n - 1 :] = 0.5
-    return y @ W
-
-
 def windows_written(x):
     y, i = np.zeros(12), min(int(abs(x[0]) * 2), 9)
     y[i : i + 3] = np.array([1.0, 2.0, 3.0]) * x[1]
@@ -603,30 +391,22 @@ def positions_among_the_selected(x):
 SIZES = {
     "sigma_clip": 20,
     "pareto": 12,
-    "trimmed": 20,
     "runs": 12,
-    "runs2": 20,
     "peaks": 20,
     "histogram": 25,
     "softrank": 12,
     "pairs_of_two_masks": 12,
-    "portfolio": 10,
     "relabel": 20,
     "missing": 20,
     "active_set": 8,
     "particles": 20,
     "parts_before_and_after": 12,
-    "slices_by_two_lengths": 12,
-    "slices_written": 12,
-    "blocks_of_a_matrix": 20,
     "around_the_largest": 12,
     "left_and_right": 12,
-    "loops_over_slices": 12,
     "windows_of_a_search": 20,
     "a_segment_of_a_table": 20,
     "quicksort": 5,
     "bisection": 20,
-    "kadane": 12,
     "gaussian_process_with_gaps": 9,
 }
 PROGRAMS = [f for f in list(vars().values()) if getattr(f, "__module__", "") == __name__]

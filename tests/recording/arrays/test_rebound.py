@@ -9,28 +9,6 @@ Y, X = np.array([1.0, 2.0, 3.0]), np.array([[1.0, 0.5], [0.2, -1.0], [0.7, 0.3]]
 B = np.array([0.5, 0.7])
 
 
-def residuals(b):
-    r = Y * 2.0
-    r -= X @ b
-    return r @ r
-
-
-def centred(b):
-    r = Y - Y.mean()
-    r -= b[0]
-    r *= b[1]
-    r /= 2.0
-    r **= 2
-    return np.sum(r)
-
-
-def copied_and_sorted(b):
-    r, s = Y.copy(), np.sort(Y)[::-1].copy()
-    r += X @ b
-    s -= b[1]
-    return r @ s
-
-
 def in_a_loop(b):
     r, total = np.sin(Y), 0.0
     for k in range(4):
@@ -39,20 +17,6 @@ def in_a_loop(b):
         row -= b
         total += row @ row
     return r @ r + total
-
-
-def in_other_functions(b):
-    r = Y * 2.0
-
-    def norm():
-        return r @ r
-
-    def less(q):
-        q -= X @ b
-        return q @ q
-
-    r -= X @ b
-    return norm() + less(Y * 3.0)
 
 
 def plain_at_first(b):
@@ -65,7 +29,7 @@ def plain_at_first(b):
     return np.sum(np.square(v))
 
 
-@pytest.mark.parametrize("f", [residuals, centred, copied_and_sorted, in_a_loop, in_other_functions, plain_at_first])
+@pytest.mark.parametrize("f", [in_a_loop, plain_at_first])
 def test_a_variable_gets_a_tracked_array(f):
     """On each path, with the plain function's values and derivatives."""
     before = Y.copy(), X.copy()
@@ -76,74 +40,6 @@ def test_a_variable_gets_a_tracked_array(f):
         np.testing.assert_allclose(gradient, [(f(b + h) - f(b - h)) / 2e-6 for h in 1e-6 * np.eye(2)], rtol=1e-7, atol=1e-8)
     assert np.array_equal(Y, before[0])
     assert np.array_equal(X, before[1])
-
-
-def by_another_name(b):
-    r = Y * 2.0
-    s = r
-    r -= X @ b
-    return s @ r
-
-
-def by_a_view(b):
-    r = Y * 2.0
-    part = r[1:]
-    r -= X @ b
-    return part @ part
-
-
-def the_view(b):
-    r = Y * 2.0
-    part = r[1:]
-    part -= b
-    return r @ r
-
-
-def from_outside(b):
-    r = Y
-    r -= X @ b
-    return r @ r
-
-
-def in_a_list(b):
-    rows = [Y * 2.0]
-    for row in rows:
-        row -= X @ b
-    return rows[0] @ rows[0]
-
-
-def of_the_caller(b):
-    r = Y * 2.0
-
-    def less(q):
-        q -= X @ b
-        return q @ q
-
-    return less(r) + r @ r
-
-
-def of_the_caller_by_another_name(b):
-    r = Y * 2.0
-
-    def less(q):
-        s = q
-        s -= X @ b
-        return s @ s
-
-    return less(r) + r @ r
-
-
-def of_the_callers_caller(b):
-    r = Y * 2.0
-
-    def less(q):
-        q -= X @ b
-
-    def through(q):
-        less(q)
-        return 0.0
-
-    return through(r) + r @ r
 
 
 def of_the_caller_in_a_cell(b):
@@ -181,41 +77,10 @@ def of_a_generators_caller(b):
     return sum(less(r)) + r @ r
 
 
-def of_an_iterator(b):
-    r = Y * 2.0
-    for q in (r,):
-        q -= X @ b
-    return r @ r
-
-
-def of_a_default(b):
-    r = Y * 2.0
-
-    def less(q=r):
-        q -= X @ b
-        return 0.0
-
-    return less() + r @ r
-
-
 def returned_again(b):
     r = Y * 2.0
     q = (lambda held: held)(r)
     q -= X @ b
-    return r @ r
-
-
-def chosen(b):
-    r = Y * 2.0
-    q = r if b[0] < 10.0 else Y
-    q -= X @ b
-    return r @ r
-
-
-def unpacked(b):
-    r = Y * 2.0
-    q, c = r, b
-    q -= X @ c
     return r @ r
 
 
@@ -240,9 +105,7 @@ def of_an_object(b):
 
 
 @pytest.mark.parametrize("f", [
-    by_another_name, by_a_view, the_view, from_outside, in_a_list, of_the_caller, of_the_caller_by_another_name, of_the_callers_caller,
-    of_the_caller_in_a_cell, of_the_caller_by_stars, of_a_generators_caller, of_an_iterator, of_a_default, returned_again, chosen, unpacked,
-    matched, as_an_argument, of_an_object,
+    of_the_caller_in_a_cell, of_the_caller_by_stars, of_a_generators_caller, returned_again, matched, as_an_argument, of_an_object,
 ])  # fmt: skip
 def test_an_array_that_is_held_elsewhere_is_not_written_to(f):
     """Whoever holds it: also a caller's variable, which since Python 3.14 does not count where it is lent to an argument."""

@@ -198,14 +198,6 @@ def pairs(t, r):
     return s
 
 
-def until(t, r):
-    s, k = 0.0, 0
-    while k < len(r) and s < 3:
-        s = s + t[0] ** 2 * abs(r[k])
-        k += 1
-    return s + t[1] * k
-
-
 def backwards(t, r):
     s = 0.0
     for v in reversed(r):
@@ -254,28 +246,12 @@ def filled_from_before(t, r):
     return np.sum((out - r) ** 2)
 
 
-def filled_twice(t, r):
-    a, b = np.zeros(len(r)), np.zeros(len(r))
-    for k in range(2, len(r)):
-        a[k] += t[0] * b[k - 1] + r[k]
-        a[k] *= t[1]
-        b[k] = a[k] + t[2] * a[k - 2]
-    return a @ b
-
-
 def filled_by_rows(t, r):
     m = np.zeros((len(r), 2))
     m[0] = t[:2]
     for k in range(1, len(r)):
         m[k] = t[0] * m[k - 1, ::-1] + np.array([r[k], r[k - 1]])
     return np.sum(m[:, 0] * m[:, 1])
-
-
-def filled_ahead(t, r):
-    x = r * t[0]
-    for k in range(len(r) - 1):
-        x[k] = x[k] + 0.5 * x[k + 1]
-    return np.sum(x**2)
 
 
 def filled_after_a_start(t, r):
@@ -337,39 +313,11 @@ def every_pair(t, r):
     return total
 
 
-def smoothed(t, r):
-    n = len(r)
-    f, s = np.zeros(n), np.zeros(n)
-    f[0] = r[0] * t[0]
-    for k in range(1, n):
-        f[k] = t[0] * f[k - 1] + (1 - t[0]) * r[k]
-    s[n - 1] = f[n - 1]
-    for k in range(n - 2, -1, -1):
-        s[k] = f[k] + t[1] * (s[k + 1] - f[k])
-    return np.sum((r - s) ** 2)
-
-
 def down_a_range(t, r):
     s = 0.0
     for k in reversed(range(1, len(r) - 1)):
         s = s * t[0] + r[k] * r[k + 1] - r[k - 1] * k
     return s
-
-
-def backwards_in_vectors(t, r):
-    a, b, total = np.array([[0.9, 0.1], [0.2, 0.8]]), np.ones(2), 0.0
-    for v in r[::-1]:
-        b = a @ (np.exp(-0.5 * (v - t[:2]) ** 2) * b)
-        b = b / np.sum(b)
-        total = total + b[0]
-    return total
-
-
-def written_windows(t, r):
-    out = np.zeros(len(r))
-    for k in range(1, len(r) - 1):
-        out[k - 1 : k + 2] += t * r[k]
-    return np.sum(out**2) + sum(np.sum(r[k - 1 : k + 2] * t) ** 2 for k in range(1, len(r) - 1))
 
 
 def left_early(t, r):
@@ -414,10 +362,6 @@ def in_order(t, r):
 
 def neighbours(t, r):
     return np.sum(np.roll(r, 1) * r * t[0]) + np.trapezoid(np.sin(r * t[1]), dx=0.1) + np.sum(np.convolve(r, t) ** 2)
-
-
-def accumulated(t, r):
-    return np.sum(np.cumsum(r * t[0]) ** 2) + np.sum(np.concatenate([[0.0], np.cumsum(r), t]) ** 2 * t[1]) + r[-1]
 
 
 def polynomial(t, r):
@@ -514,11 +458,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Data]] = {
         (points, (gaussian_process, gaussian_process_by_scipy)),
         (series, (
             densities, mixture, garch, garch_by_position, scanned, scanned_of_pairs, hidden_states, kalman, autoregression, differences,
-            windows, pairs, until, backwards, every_other, side_by_side, previous, filled, filled_from_before, filled_twice, filled_by_rows, filled_ahead,
-            filled_after_a_start, filled_from_one, filled_from_behind, filled_by_columns, filled_columns, every_pair, smoothed, down_a_range,
-            backwards_in_vectors, written_windows, left_early, after_the_loop, appended, appended_where,
-            standardised, in_order, neighbours, accumulated, polynomial, in_bins, kernel, of_other_dtypes, inverses,
-            determinants, triangles, chained, shrunk,
+            windows, pairs, backwards, every_other, side_by_side, previous, filled, filled_from_before, filled_by_rows,
+            filled_after_a_start, filled_from_one, filled_from_behind, filled_by_columns, filled_columns, every_pair, down_a_range,
+            left_early, after_the_loop, appended, appended_where, standardised, in_order, neighbours, polynomial, in_bins, kernel,
+            of_other_dtypes, inverses, determinants, triangles, chained, shrunk,
         )),
     )
     for f in functions

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from support.differences import differences
-from support.guarded import A, cube_or_square, line, text, to_the_power_of_its_integer, wandering
+from support.guarded import A, cube_or_square, line, text, wandering
 from support.in_threads import in_threads
 
 import tapediff as td
@@ -55,40 +55,6 @@ def test_random_points_on_many_paths_agree_with_the_plain_function(compile_after
 
 def path(f, x):
     return tuple(str(g.outcome) for g in td.record(f, x, merge=False).guards)
-
-
-def test_a_loop_with_a_branch_per_element_finds_its_tapes_again():
-    """Eight elements, a few of the 2**8 paths: each recorded once, however the calls alternate between them."""
-
-    def f(x):
-        return sum(v**2 if v > 0 else -v for v in x)
-
-    rng = np.random.default_rng(1)
-    signs = [rng.choice([-1.0, 1.0], 8) for _ in range(12)]
-    safe = td.GuardedTape(f, merge=False)
-    for _ in range(3):
-        for s in signs:
-            x = s * rng.uniform(0.5, 2, 8)
-            assert td.gradient(safe, x) == pytest.approx(np.where(x > 0, 2 * x, -1.0), rel=1e-14)
-    assert safe.stats.recordings == len({tuple(s) for s in signs})
-
-
-def test_data_dependent_trip_counts_and_lengths():
-    """The weighted sum of arrays of other lengths, and a loop that runs until a value is reached."""
-    weighted = td.GuardedTape(lambda x: sum(k * v for k, v in enumerate(x)))
-    for n in (5, 3, 10, 5):
-        assert np.array_equal(td.gradient(weighted, np.ones(n)), np.arange(n))
-    assert weighted.stats.recordings == 2  # the first length, and all
-
-    def root(x):
-        y = x
-        while abs(y * y - x) > 1e-12 * x:
-            y = 0.5 * (y + x / y)
-        return y
-
-    newton = td.GuardedTape(root)
-    for x in (2.0, 1e6, 3.0, 0.01):
-        assert td.gradient(newton, x) == pytest.approx(0.5 / np.sqrt(x), rel=1e-6)
 
 
 def test_a_hit_on_another_path_is_found_whichever_tape_was_used_last():
@@ -371,24 +337,6 @@ def test_two_threads_missing_at_once_record_once():
         assert answers == dict.fromkeys(range(4), slope(x))
     assert len(calls) == safe.stats.recordings == 2
     assert safe.stats.hits == 6
-
-
-def test_hits_on_changing_paths_from_several_threads_are_right():
-    """Four threads alternate between paths, with a budget too small for all of them."""
-    safe = td.GuardedTape(to_the_power_of_its_integer, max_tapes=3, compile_after=1, merge=False)
-    for x in (1.5, 2.5, 3.5):
-        td.gradient(safe, x)
-    with pytest.warns(td.GuardWarning):
-        td.gradient(safe, 4.5)
-
-    def work(seed):
-        rng = np.random.default_rng(seed)
-        for x in rng.choice([1.25, 2.5, 3.5, 4.5], 60):
-            expected = int(x) * x ** (int(x) - 1)
-            assert abs(td.gradient(safe, x) - expected) <= 1e-12 * expected
-
-    in_threads(work)
-    assert len(safe._cache.all()) <= 3
 
 
 # Paths whose result does not depend on the arguments, or has no gradient

@@ -201,25 +201,6 @@ def test_exceptions_of_user_code_are_kept():
         assert raised is None if kind is None else isinstance(raised, kind)
 
 
-def test_threads_may_call_one_function():
-    """Fixed and guarded, on paths that change all the time."""
-    points = np.random.default_rng(5).normal(size=(200, 3))
-    safe = td.GuardedTape(branching, merge=False)
-    of_paths, fixed = safe.c_function(), td.compile(residuals, X).c_function()
-
-    def work(seed):
-        for x in np.random.default_rng(seed).permutation(points):
-            code, out = call(of_paths, x, 3)
-            assert code == 0
-            np.testing.assert_allclose(out, branching(x), rtol=1e-14)
-            code, out = call(fixed, x, 4)
-            assert code == 0
-            np.testing.assert_allclose(out, residuals(x), rtol=1e-13)
-
-    in_threads(work)
-    assert safe.stats.recordings == 3
-
-
 def test_a_function_keeps_its_kernel():
     """The tape may be forgotten, the function not."""
     function = td.compile(residuals, X).c_function()

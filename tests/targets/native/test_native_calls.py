@@ -351,20 +351,6 @@ def test_the_budget_holds_for_native_calls():
         assert len(point._retired) <= 1
 
 
-def test_native_use_keeps_a_tape_from_being_dropped():
-    """The tape that only native code uses is the most recently used one."""
-    safe = td.GuardedTape(lambda x: np.sum(x) * int(x[0]), max_tapes=2, merge=False)
-    x, out = np.array([1.5]), np.empty(1)
-    call = safe.bind(x, out)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", td.GuardWarning)
-        for other in range(2, 6):
-            for _ in range(3):
-                call()
-            td.gradient(safe, np.array([other + 0.5]))
-    assert safe.stats.recordings == 5  # never again at 1.5
-
-
 @pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
 @pytest.mark.parametrize("uses", [("bound 1", "2"), ("2", "bound 1"), ("bound 1", "2", "bound 1"), ("value 1", "bound 2", "1", "value 2")])
 def test_the_tape_that_was_not_used_for_longest_is_dropped_whoever_used_it(uses):
