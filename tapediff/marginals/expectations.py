@@ -47,7 +47,8 @@ class Importance:
 
     def __str__(self) -> str:
         return (
-            f"log marginal {self.value:.6g} ± {self.standard_error:.2g} by importance sampling ({self.effective_draws:.0f} effective draws), "
+            f"log marginal {self.value:.6g} ± {self.standard_error:.2g} by importance sampling "
+            f"({self.effective_draws:.0f} effective draws), "
             f"{self.laplace:.6g} by Laplace's approximation"
         )
 

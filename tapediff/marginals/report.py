@@ -52,8 +52,8 @@ class Report:
         Args:
             g: a function of the arguments of f, g(theta, u, *data); returns a number or an array.
             level: the probability that each interval, on its own, covers the true value.
-            corrected: the value is the expectation of g over the random effects, to the order of Laplace's approximation; not g at their mode,
-                which is biased where g is curved in them.
+            corrected: the value is the expectation of g over the random effects, to the order of Laplace's approximation; not g at their
+                mode, which is biased where g is curved in them.
 
         Returns:
             Band(value, standard_error, lower, upper).

@@ -87,7 +87,7 @@ def test_derived_quantities_follow_the_delta_method(fit):
 
 def test_corrected_values_are_expectations_over_the_effects(fit):
     """Of a normal effect, E[exp(u)] to second order and E[u^2] exactly; not of what is linear. Numbers and arrays; errors stay."""
-    marginal, theta, report = fit
+    _, theta, report = fit
     variance = report._found.factor.inverse_diagonal()
     for g, expected in (
         (lambda t, u, y: u, report.mode), (lambda t, u, y: u**2, report.mode**2 + variance),
