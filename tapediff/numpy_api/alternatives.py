@@ -182,6 +182,8 @@ ELSEWHERE = {
     "random.rand random.random random.random_sample": "td.random.uniform(key, shape=shape)",
     "random.randn random.standard_normal": "td.random.normal(key, shape=shape)",
     "random.integers": "td.random.randint(key, low, high)",
+    "random.poisson random.binomial random.negative_binomial random.geometric": "the quantile of a uniform number, as "
+    "td.stats.poisson.ppf(td.random.uniform(key, shape), mu); or an argument rng, a numpy.random.Generator, where td.Posterior calls",
     "check_grads gradcheck check_grad approx_fprime check_numerical_gradients": _CHECK,
     "associative_scan map fmap": "td.scan, td.vmap, or a plain for",
     # autograd, PyTorch, TensorFlow

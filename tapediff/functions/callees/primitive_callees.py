@@ -252,7 +252,7 @@ class BackwardCallee(PythonCallee):
         if self.forward.owner.second is None:
             raise UnsupportedFunction(
                 f"td.jvp or a second derivative through {self.name}, which tapediff does not look into",
-                fix="write the function with NumPy operations, or its gradient as a primitive of its own; td.vjp and td.jacrev need no more",
+                fix="write the function with NumPy operations, or its gradient as a primitive of its own; td.vjp and td.jacrev work",
             )
         back = SecondCallee(self)
         bars = [np.zeros(t.shape) if bar is None else bar for bar, t in zip(z_bars, self.out_types)]
