@@ -21,10 +21,20 @@ from ..ops.elementwise.comparison import SELECT
 
 @dataclass(frozen=True)
 class Choice:
-    """One of two sums of scalar values, by a condition."""
+    """One of two sums of scalar values and further choices, with their factors, by a condition."""
 
     condition: int
-    sides: tuple[tuple[tuple[int, float], ...], tuple[tuple[int, float], ...]]
+    sides: tuple[tuple[tuple[int | Choice, float], ...], tuple[tuple[int | Choice, float], ...]]
+
+    def reads(self) -> list[int]:
+        parts = [part for side in self.sides for part, _ in side]
+        return [self.condition, *(number for part in parts for number in ([part] if isinstance(part, int) else part.reads()))]
+
+    def value(self, known: Mapping[int, Operand]) -> Operand:
+        sums = [
+            sum(factor * (known[part] if isinstance(part, int) else part.value(known)) for part, factor in side) for side in self.sides
+        ]  # fmt: skip
+        return np.where(known[self.condition], *sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +69,19 @@ def terms_of(tape: Tape, number: int, kept: int = -1) -> Terms:
                     heappush(pending, -part)
                 weights[part] = weights.get(part, 0.0) + weight * factor
             else:
-                found[part] = weight * factor
+                found[part] = found.get(part, 0.0) + weight * factor
     return found
 
 
 def _parts(tape: Tape, number: int) -> list[tuple[int | Choice | InLoop, float]] | None:
     """The values that a value is a sum of, with their factors; None if it is no sum."""
     op, inputs, params, type_, _ = tape.instructions[number]
-    if op in (SUM, RESHAPE, TRANSPOSE):
+    if op is SUM or op in (RESHAPE, TRANSPOSE):
         return [(inputs[0], 1.0)]
-    if op in (ADD, SUBTRACT, NEGATIVE, BROADCAST):
-        signs = (1.0, -1.0 if op is SUBTRACT else 1.0) if op is not NEGATIVE else (-1.0,)
-        sizes = [tape.instructions[i].type.size for i in inputs]
+    if op is NEGATIVE:
+        return [(inputs[0], -1.0)]
+    if op is BROADCAST or op in (ADD, SUBTRACT):  # each entry of an operand counts as often as it is repeated
+        signs, sizes = (1.0, -1.0 if op is SUBTRACT else 1.0), [tape.instructions[i].type.size for i in inputs]
         return [(i, sign * (type_.size // size)) for i, sign, size in zip(inputs, signs, sizes)] if all(sizes) else None
     if op is MULTIPLY and type_.size:
         for i, other in (inputs, inputs[::-1]):
@@ -86,23 +97,30 @@ def _parts(tape: Tape, number: int) -> list[tuple[int | Choice | InLoop, float]]
 
 def _choice(tape: Tape, condition: int, *sides: int) -> list[tuple[int | Choice | InLoop, float]] | None:
     """Take the terms that both sides of a choice have out of it; None if there are none."""
-    sums, pending = [{side: 1.0} for side in sides], [-side for side in sides]
+    sums: list[dict[int | Choice, float]] = [{side: 1.0} for side in sides]
+    pending = [-side for side in sides]
     heapify(pending)
-    while pending and not (common := sums[0].items() & sums[1].items()):
+    while pending and not sums[0].items() & sums[1].items():
         number = -heappop(pending)
-        parts = [(part, factor) for part, factor in _parts(tape, number) or () if isinstance(part, int)]
-        if not parts or any(tape.instructions[part].type.shape for part, _ in parts):
-            continue
-        for terms in sums:
+        parts = _scalars(tape, _parts(tape, number) or [])
+        for terms in sums if parts else ():
             weight = terms.pop(number, None)
             for part, factor in parts if weight is not None else ():
                 terms[part] = terms.get(part, 0.0) + (weight or 0.0) * factor
-                heappush(pending, -part)
-    common = sums[0].items() & sums[1].items()
+                if isinstance(part, int):
+                    heappush(pending, -part)
+    common = [(part, weight) for part, weight in sums[0].items() if sums[1].get(part) == weight]
     if not common:
         return None
-    first, second = (tuple(sorted(terms.items() - common)) for terms in sums)
+    first, second = (tuple(item for item in terms.items() if item not in common) for terms in sums)
     return [*common, (Choice(condition, (first, second)), 1.0)]
+
+
+def _scalars(tape: Tape, parts: list[tuple[int | Choice | InLoop, float]]) -> list[tuple[int | Choice, float]]:
+    """The parts of a sum if all of them are single numbers; else none."""
+    found = [(part, factor) for part, factor in parts if not isinstance(part, InLoop)]
+    is_whole = len(found) == len(parts) and not any(isinstance(part, int) and tape.instructions[part].type.shape for part, _ in found)
+    return found if is_whole else []
 
 
 def _accumulated(tape: Tape, number: int, carry: int) -> list[tuple[int | Choice | InLoop, float]] | None:
@@ -130,7 +148,7 @@ def values_of(tape: Tape, terms: Terms, inputs: Sequence[Operand], others: Seque
         if isinstance(term, int):
             value = found[term]
         elif isinstance(term, Choice):
-            value = np.where(found[term.condition], *(sum(factor * found[n] for n, factor in side) for side in term.sides))
+            value = term.value(found)
         else:
             value = _in_loop(tape, term, found)
         vectors.append(np.reshape(value if weight == 1.0 else weight * value, (-1,)))
@@ -141,7 +159,7 @@ def _reads(tape: Tape, term: int | Choice | InLoop) -> Sequence[int]:
     if isinstance(term, int):
         return (term,)
     if isinstance(term, Choice):
-        return (term.condition, *(number for side in term.sides for number, _ in side))
+        return term.reads()
     return tape.instructions[term.loop].inputs
 
 

@@ -13,15 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.wrapper import Wrapper
-from ..errors import NonScalarOutput, UnsupportedFunction
+from ..errors import GuardFailed, NonScalarOutput, UnsupportedFunction
 from ..functions.loops import scan
 from ..ir.instruction import CONSTANT, Instruction, Operand, Primitive, Tree, UserFunction
-from ..ir.interpreter import inline
+from ..ir.interpreter import inline, run
 from ..ir.rewriter import Rewriter, rewritten
 from ..ir.tape import Tape
 from ..ops.elementwise.arithmetic import MAXIMUM, MINIMUM
 from ..passes.simplify.dead_code import dead_code
 from ..recording.arguments.bind_call import BoundCall, bind_call
+from ..recording.record import plain_value
 from ..special import logsumexp
 from ..targets.derivatives import gradient
 from ..targets.evaluate.joined import joined
@@ -30,6 +31,8 @@ from ..transforms.sparsity import TooDense
 from .addends import terms_of, values_of
 from .dependence import dependence
 
+# Values of the quantities at which tables are compared with the density; rounding of sums in another order.
+CHECKS, CLOSE = 2, 1e-8
 # Limit on the values of one table.
 MOST_VALUES = 4096
 
@@ -108,7 +111,7 @@ def chain_of(f: UserFunction, shapes: Sequence[tuple[int, ...]], count: int, giv
         count: the number of values of each entry.
 
     Raises:
-        UnsupportedFunction: a term depends on too many quantities, with their number.
+        UnsupportedFunction: a term depends on too many quantities, with their number; or other values of them take another path.
         NonScalarOutput: the density is an array.
     """
     clipped = _Clipped(f, count)
@@ -133,7 +136,34 @@ def chain_of(f: UserFunction, shapes: Sequence[tuple[int, ...]], count: int, giv
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     rows = [part.reshape(-1, *shape) for part, shape in zip(np.split(digits, ends[:-1], axis=1), shapes)]
     values = scan(lambda _, row: (None, inline(split, [*row, *inputs[first:]])[0]), None, tuple(rows))[1]
-    return _tabulated(values, reads, order, count, width)
+    found = _tabulated(values, reads, order, count, width)
+    _check(found, tape, shapes, [plain_value(value) for value in inputs[first : len(tape.inputs)]], name)
+    return found
+
+
+def _check(chain: Chain, tape: Tape, shapes: Sequence[tuple[int, ...]], others: list[Operand], name: str) -> None:
+    """Compare the tables with the density where it was recorded, for some values of the quantities.
+
+    Raises:
+        UnsupportedFunction: another path is taken there, or they differ.
+    """
+    rng, tables, base = np.random.default_rng(0), np.asarray(plain_value(chain.tables)), float(plain_value(chain.constant))
+    for _ in range(CHECKS):
+        values = [rng.integers(0, chain.count, shape) for shape in shapes]
+        ordered = np.concatenate([np.zeros(chain.width, int), *map(np.ravel, values)])[np.r_[: chain.width - 1, chain.order + chain.width]]
+        windows = np.lib.stride_tricks.sliding_window_view(ordered, chain.width)
+        columns = windows @ chain.count ** np.arange(chain.width)[::-1]
+        try:
+            expected = run(tape, [*values, *others])[0]
+        except GuardFailed as other:
+            raise UnsupportedFunction(
+                f"{name} takes another path for other values of its discrete quantities, and the paths were not joined", at=other.at,
+                fix="write what depends on them with if, np.where or tables",
+            ) from other
+        found = base + np.sum(tables[np.arange(len(columns)), columns])
+        if np.isfinite(expected) and not abs(found - expected) <= CLOSE * max(1.0, np.sum(np.abs(tables[np.isfinite(tables)]))):
+            raise UnsupportedFunction(f"the terms of {name} were not told apart", got=f"{found} instead of {expected}",
+                                      fix="add up the terms in one number, or in arrays")  # fmt: skip
 
 
 class _Clipped(Wrapper):

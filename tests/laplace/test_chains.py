@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 from support.differences import differences
 
 import tapediff as td
+from tapediff.marginals import chains
 from tapediff.stats import norm
 
 SWITCH = np.array([[0.9, 0.1], [0.3, 0.7]])
@@ -61,6 +62,20 @@ def second_order(theta, z, y):
     return total
 
 
+def matched(theta, z, y):
+    """Choices within choices, and two equal ones."""
+    total = 0.0
+    for now, observed in zip(z, y):
+        match now:
+            case 0:
+                total += norm.logpdf(observed, theta[0])
+            case 1:
+                total -= theta[1] * observed
+        total += 1.5 if now == 0 else theta[2]
+        total += 1.5 if now == 0 else theta[2]
+    return total
+
+
 def tree(theta, z, y):
     return sum(theta[0] * (z[t] == z[(t - 1) // 2]) + theta[1] * z[t] * y[t] for t in range(1, len(y)))
 
@@ -70,7 +85,7 @@ def mixture(theta, z, y):
     return np.sum(np.log(weights[z]) + norm.logpdf(y, theta[z]))
 
 
-CHAINS = [loop_with_table, loop_with_branches, scanned, in_arrays, second_order, tree, mixture]
+CHAINS = [loop_with_table, loop_with_branches, scanned, in_arrays, second_order, matched, tree, mixture]
 
 
 def captures(theta, z, seen):
@@ -173,6 +188,14 @@ def test_an_accumulator_that_a_term_reads_is_no_sum():
     np.testing.assert_allclose(marginal(THETA, Y), summed(f, (5,), THETA, Y), rtol=1e-12)
     with pytest.raises(td.UnsupportedFunction, match=r"(?s)too many discrete quantities at once.*20 quantities with 2 values.*fix: add up terms"):
         marginal(THETA, np.resize(Y, 20))
+
+
+def test_tables_that_differ_from_the_density_are_refused(monkeypatch):
+    """Each recording compares them at two points; a term that is dropped shows."""
+    terms = chains.terms_of
+    monkeypatch.setattr(chains, "terms_of", lambda tape, number: dict(list(terms(tape, number).items())[1:]))
+    with pytest.raises(td.UnsupportedFunction, match="the terms of loop_with_table were not told apart"):
+        td.marginal(loop_with_table, z=td.discrete(2, "y"))(THETA, Y)
 
 
 def test_what_does_not_fit_is_told():
