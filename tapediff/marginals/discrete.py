@@ -6,6 +6,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
 
@@ -60,6 +61,9 @@ class Marginal:
             raise ArgumentMismatch("arrays of discrete quantities have one number of values", got=", ".join(map(str, counts)),
                                    fix="the largest one for all; the others' log density is -inf there")  # fmt: skip
         self.count = counts[0] if counts else 1
+        if self._arrays:
+            # A recording that imports a module of SciPy begins again.
+            import_module("scipy.sparse.csgraph")
         # For calls outside of recordings, where a chain would be recorded each time.
         self._logs, self._chains = GuardedTape(self.logs_at), GuardedTape(self.tables_at)
 
