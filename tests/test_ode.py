@@ -212,3 +212,13 @@ def test_a_fit_of_an_epidemic_finds_the_rates_it_was_made_with():
     for _ in range(8):
         found = found - np.linalg.lstsq(td.jacobian(compiled, found), compiled(found) - data)[0]
     np.testing.assert_allclose(np.exp(found), [1.6, 0.5], rtol=1e-6)
+
+
+def test_t_eval_gives_the_times_of_the_result():
+    """As in solve_ivp: with or without the start, and differentiated by a time."""
+    times = np.array([0.5, 1.0, 2.0])
+    rates = lambda t, y: -y
+    np.testing.assert_array_equal(td.ode.solve(rates, [1.0, 2.0], (0.0, 2.0), t_eval=times), td.ode.solve(rates, [1.0, 2.0], [0.0, *times])[1:])
+    np.testing.assert_allclose(td.ode.solve(rates, 1.0, (0.0, 2.0), t_eval=[0.0, 1.0]), [1.0, np.exp(-1.0)], rtol=1e-6)
+    slope = td.derivative(lambda t: td.ode.solve(rates, 1.0, (0.0, 3.0), t_eval=[t, 3.0])[0], 1.5)
+    np.testing.assert_allclose(slope, -np.exp(-1.5), rtol=1e-5)

@@ -94,3 +94,20 @@ def test_the_recipe_of_conda_is_that_of_the_wheel():
     ]  # fmt: skip
     assert len(named) > 20
     assert [(name, extra) for name, extra in named if extra not in project["optional-dependencies"]] == []
+
+
+def test_the_workflow_for_a_public_repository_runs_commands_that_there_are():
+    """Targets of the Makefile, options of .ci/pythons, commands of the package; every claimed Python, and the oldest libraries."""
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text()
+    commands = [line.partition("run: ")[2] for line in workflow.splitlines() if "run: " in line]
+    (targets,) = (command.split()[1:] for command in commands if command.startswith("make"))
+    assert {*targets} <= {*re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)}
+    options = {command.split()[-1] for command in commands if command.startswith("python .ci/pythons")}
+    assert options == {"--install-oldest", "--here"}
+    script = (ROOT / ".ci" / "pythons").read_text()
+    assert all(f'"{option}"' in script for option in options)
+    assert 'python -m pip install ".[core]"' in commands
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "core" in project["optional-dependencies"]
+    claimed = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    assert re.findall(r'"(3\.\d+)"', workflow.partition("python: [")[2].partition("]")[0]) == claimed

@@ -181,15 +181,25 @@ def as_float_array(argument: Operand, position: int, f: UserFunction | None = No
     if array.dtype.kind == "f" and array.dtype.itemsize in (4, 8):
         return array.astype(array.dtype.newbyteorder("="), copy=False)
     fix = "pass floats, e.g. np.asarray(x, dtype=float); wrap data that is not differentiated in td.Constant(...)"
-    if array.dtype.kind not in "fiub":
+    if isinstance(argument, np.ndarray) and array.dtype == object:
+        fix = "pass np.asarray(x, dtype=float), or a list of arrays of different lengths"
+    elif array.dtype.kind not in "fiub":
         fix = f"pass {ACCEPTED}; fill in what is no number with functools.partial"
     if array.dtype.kind == "c":
         fix = "pass the real and the imaginary part, and write z = x + 1j * y inside the function"
     raise DtypeMismatch(
         f"{argument_name(position, f)} must be real floating-point numbers to be differentiated",
-        got=f"dtype {array.dtype}, shape {array.shape}" if array.dtype != object else type(argument).__name__,
+        got=_kind(argument, array),
         fix=fix,
     )
+
+
+def _kind(argument: Operand, array: np.ndarray) -> str:
+    """The dtype and shape of an array, or the type of what is none; of an array of objects, those of its entries."""
+    if array.dtype == object and not isinstance(argument, np.ndarray):
+        return type(argument).__name__
+    kinds = sorted({type(entry).__name__ for entry in array.flat}) if array.dtype == object else []
+    return f"dtype {array.dtype}, shape {array.shape}" + (f", entries of {', '.join(kinds)}" if kinds else "")
 
 
 def as_data_array(argument: Operand, position: int, f: UserFunction | None = None) -> np.ndarray:
@@ -208,9 +218,9 @@ def as_data_array(argument: Operand, position: int, f: UserFunction | None = Non
         return array.astype(array.dtype.newbyteorder("="), copy=False)
     raise DtypeMismatch(
         f"{argument_name(position, f)} is data of a type that a tape cannot hold",
-        got=f"dtype {array.dtype}, shape {array.shape}" if array.dtype != object else type(argument).__name__,
+        got=_kind(argument, array),
         fix="pass z.real and z.imag, which make x + 1j * y inside the function" if array.dtype.kind == "c"
-        else "pass float64, float32, int64 or bool arrays",
+        else "pass float64, float32, int64 or bool arrays, e.g. np.asarray(x, dtype=float)",
     )
 
 

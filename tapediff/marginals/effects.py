@@ -21,7 +21,7 @@ class Effects:
     Attributes:
         names: of the arguments that are random.
         start: of the mode, one vector of all of them.
-        parameter: the name of the first argument that is not random.
+        parameter: the name of the first argument that is not random; first: its position.
     """
 
     def __init__(self, f: UserFunction, random: str | Sequence[str], start: Mapping[str, Tree]) -> None:
@@ -36,6 +36,7 @@ class Effects:
             raise ArgumentMismatch("each random effect needs a start, which gives its shape", got=f"start of {', '.join(start) or 'none'}",
                                    fix=f"start={{{', '.join(f'{name!r}: np.zeros(n)' for name in self.names)}}}")  # fmt: skip
         self.parameter = next((name for name in known if name not in self.names), "theta")
+        self.first = known.index(self.parameter) if self.parameter in known else 0
         # In the order of the arguments.
         self.places = {known.index(name): name for name in sorted(self.names, key=known.index)}
         self._tree = tuple(start[name] for name in self.places.values())
@@ -49,9 +50,13 @@ class Effects:
         given, parts = [theta, *others], dict(zip(self.places, self._unravel(x)))
         return [parts[k] if k in parts else given.pop(0) for k in range(len(given) + len(parts))]
 
+    def every(self, x: np.ndarray) -> dict[str, Tree]:
+        """The effects in the shapes of the start, by name."""
+        return dict(zip(self.places.values(), self._unravel(x)))
+
     def by_name(self, x: np.ndarray) -> Tree:
-        """The effects in the shapes of the start: a dict, or the one argument itself if `random` was a string."""
-        found = dict(zip(self.places.values(), self._unravel(x)))
+        """The same, or the one argument itself if `random` was a string."""
+        found = self.every(x)
         return found[self.names[0]] if self.is_one else found
 
     def name(self, index: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,18 +43,23 @@ class Report:
     _args: tuple[Tree, ...] = field(repr=False)
     # The derivative of the mode by theta, times a root of theta's covariance.
     _moved: np.ndarray = field(repr=False)
+    # The expectation of a function over the effects, given its value at their mode.
+    _expected: Callable[[UserFunction, Tree], Tree] = field(repr=False)
 
-    def derived(self, g: UserFunction, *, level: float = 0.95) -> Band:
+    def derived(self, g: UserFunction, *, level: float = 0.95, corrected: bool = False) -> Band:
         """Quantities derived from parameters and effects, with confidence intervals by the delta method.
 
         Args:
             g: a function of the arguments of f, g(theta, u, *data); returns a number or an array.
             level: the probability that each interval, on its own, covers the true value.
+            corrected: the value is the expectation of g over the random effects, to the order of Laplace's approximation; not g at their
+                mode, which is biased where g is curved in them.
 
         Returns:
             Band(value, standard_error, lower, upper).
 
-        Cost: one sparse Jacobian of g, and half a solve for each of its results.
+        Cost: one sparse Jacobian of g, and half a solve for each of its results; corrected, one more gradient of a log marginal.
+        Source: Thorson and Kristensen (2016), Fisheries Research 175, for the correction.
         """
         theta, *others = self._args
         x, factor = self._found.point.x, self._found.factor
@@ -67,16 +73,19 @@ class Report:
             rows = by_x[first : first + ROWS].toarray()
             variance[first : first + ROWS] += np.sum(factor.half_solve(rows) ** 2, axis=1)
         error = np.reshape(np.sqrt(variance), np.shape(value))[()]
+        if corrected:
+            value = self._expected(g, value)
         wide = error * special.ndtri(0.5 + 0.5 * level)
         return Band(value, error, value - wide, value + wide)
 
 
 def reported(
-    f: UserFunction, effects: Effects, mode: Mode, args: tuple[Tree, ...], value: float, information: np.ndarray, slope: np.ndarray
-) -> Report:
+    f: UserFunction, effects: Effects, mode: Mode, args: tuple[Tree, ...], value: float, information: np.ndarray, slope: np.ndarray,
+    expected: Callable[[UserFunction, Tree], Tree],
+) -> Report:  # fmt: skip
     """The report, from minus the Hessian of the log marginal, and the derivative of the score by theta."""
     root = root_of_inverse(information, names_of(args[0]))
     moved = mode.factor.solve(slope) @ root
     errors = np.sqrt(mode.factor.inverse_diagonal() + np.sum(moved**2, axis=1))
     theta = Covariance(args[0], np.inf, root)
-    return Report(value, theta, effects.by_name(mode.point.x.copy()), effects.by_name(errors), f, effects, mode, args, moved)
+    return Report(value, theta, effects.by_name(mode.point.x.copy()), effects.by_name(errors), f, effects, mode, args, moved, expected)

@@ -182,6 +182,8 @@ ELSEWHERE = {
     "random.rand random.random random.random_sample": "td.random.uniform(key, shape=shape)",
     "random.randn random.standard_normal": "td.random.normal(key, shape=shape)",
     "random.integers": "td.random.randint(key, low, high)",
+    "random.poisson random.binomial random.negative_binomial random.geometric": "the quantile of a uniform number, as "
+    "td.stats.poisson.ppf(td.random.uniform(key, shape), mu); or an argument rng, a numpy.random.Generator, where td.Posterior calls",
     "check_grads gradcheck check_grad approx_fprime check_numerical_gradients": _CHECK,
     "associative_scan map fmap": "td.scan, td.vmap, or a plain for",
     # autograd, PyTorch, TensorFlow
@@ -190,6 +192,7 @@ ELSEWHERE = {
     "make_jvp jacobian_vector_product forward_derivative": "td.jvp(f, (x,), (v,)), which returns (y, y_dot)",
     "make_hvp hessian_vector_product vhp": "td.hvp(f, x, v)",
     "make_ggnvp hessian_tensor_product tensor_jacobian_product": "td.linear_operator(f, x), or td.jvp and td.vjp",
+    "grad_and_value": "td.value_and_grad(f), which returns (value, gradient)",
     "value_and_jac value_and_grads": "td.value_and_jacobian(f, x) or td.value_and_gradient(f, x)",
     "backward autograd func": _BACKWARD,
     "no_grad inference_mode enable_grad set_grad_enabled": _NO_TAPE,
@@ -199,7 +202,7 @@ ELSEWHERE = {
     "GradientTape JacobianTape HessianTape tape": "td.gradient(f, x), or td.record(f, x) for a tape, td.GuardedTape for all branches",
     # Stan, PyMC
     "log_prob target parameters Model StanModel Data Deterministic Potential": _MODEL,
-    "sample sampling": "post.sample() of post = td.Posterior(log_density, **parameters)",
+    "sample sampling NUTS HMC mcmc": "post.sample() of post = td.Posterior(log_density, **parameters)",
     "optimizing find_MAP": "post.find_map() or post.laplace() of post = td.Posterior(log_density, **parameters)",
     "cholesky_factor_corr": "td.params.cholesky_corr",
     "sum_to_zero_vector": "td.params.zero_sum",
@@ -207,7 +210,10 @@ ELSEWHERE = {
     "reduce_sum map_rect": "td.compile(f, x, threads=4)",
     # SciPy, CasADi
     "optimize minimize least_squares curve_fit integrate root fsolve nlpsol solve_ivp odeint ode_rk45 algebra_solver rootfinder": _SOLVERS,
-    "distributions": "td.stats",
+    "fit": "scipy.optimize.minimize(td.value_and_grad(f), x0, jac=True), and td.covariance(f, found) for standard errors",
+    "State": "the new state as aux: (value, state), slopes = td.value_and_gradient(f, x, td.Constant(state), has_aux=True)",
+    "distributions": "td.stats, by SciPy's names: td.stats.norm.logpdf(x, loc, scale)",
+    "enable_x64 x64": "float64 is the default; float32 arrays stay float32",
     "SX MX Function": "td.record(f, x), of a Python function",
     "jtimes": "td.jvp(f, (x,), (v,))",
     "if_else conditional": "a plain if, td.cond or td.switch",

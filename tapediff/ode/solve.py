@@ -25,7 +25,7 @@ MAX_STEPS = 100_000
 @np.errstate(all="ignore")  # for steps that are rejected
 def solve(
     f: Callable[..., Operand], y0: Operand, t: Operand, args: Tree = (), *, method: str = "rk45", rtol: float = 1e-6,
-    atol: float = 1e-9, max_steps: int = MAX_STEPS,
+    atol: float = 1e-9, max_steps: int = MAX_STEPS, t_eval: Operand = None,
 ) -> Operand:  # fmt: skip
     """Solve dy / dt = f(t, y, *args), y(t[0]) = y0, at the times t. Times come first: solve_ivp(f, ...).y is the transpose.
 
@@ -40,6 +40,7 @@ def solve(
             of order 4 for stiff equations, with the exact Jacobian.
         rtol, atol: of the error of one step, of the size rtol |y| + atol, as in scipy.integrate.solve_ivp.
         max_steps: between two times.
+        t_eval: as for scipy.integrate.solve_ivp: the times of the result, where t = (start, end) has others.
 
     Returns:
         Array of shape (n, *y0.shape).
@@ -59,6 +60,9 @@ def solve(
     y0, t = _floats(y0, "y0"), _floats(t, "t")
     if t.ndim != 1 or not t.size:
         raise ShapeMismatch("td.ode.solve needs the times in an array of one axis", got=f"shape {t.shape}", fix="np.array([t0, t1])")
+    if t_eval is not None:
+        every = np.concatenate([t[:1], np.reshape(_floats(t_eval, "t_eval"), (-1,))])
+        return solve(f, y0, every, args, method=method, rtol=rtol, atol=atol, max_steps=max_steps)[1:]
     args = args if type(args) is tuple else (args,)
     rates, slope = right_hand_side(f, t[0], y0, args)
     direction = np.where(t[-1] < t[0], -1.0, 1.0)

@@ -13,13 +13,14 @@ from ..functions.captured.pickling import Portable
 from ..ir.arguments import Constant
 from ..ir.instruction import Tree, UserFunction
 from ..ir.pytree import flatten, unflatten
+from ..marginals.discrete import Discrete, marginal
 from ..recording.recorder import current_recorder
 from ..targets.evaluate.fixed_calls import FixedCalls
 from ..targets.guarded_tape import GuardedTape
 from ..targets.native.c_function import CFunction
 from .layout import Layout, lay_out, scalar_names
 from .parameters import Parameter
-from .signatures import RANDOM, check_names, random_argument
+from .signatures import RANDOM, WithDrawn, check_names, random_argument
 from .starts import points_with_a_value
 from .transforms import Array, Shape
 
@@ -30,11 +31,17 @@ class NamedDensity:
     def __init__(
         self, log_density: UserFunction, *, data: Mapping[str, Tree] | None = None,
         coords: Mapping[str, int | Sequence[Tree]] | None = None, generated: UserFunction | None = None,
-        dims: Mapping[str, str | Sequence[str]] | None = None, parameters: Mapping[str, Parameter] | None = None,
+        dims: Mapping[str, str | Sequence[str]] | None = None, parameters: Mapping[str, Parameter | Discrete] | None = None,
         options: Mapping[str, Tree] | None = None, prior: UserFunction | None = None,
-        log_likelihood: UserFunction | str | Sequence[str] | None = None, **named: Parameter,
+        log_likelihood: UserFunction | str | Sequence[str] | None = None, **named: Parameter | Discrete,
     ) -> None:  # fmt: skip
-        self.parameters = {**(parameters or {}), **named}
+        given = {**(parameters or {}), **named}
+        summed = {name: values for name, values in given.items() if isinstance(values, Discrete)}
+        if summed:
+            check_names(log_density, "log_density", {*given, *(data or {})}, may_leave_out=False)
+            log_density = marginal(log_density, **summed)
+            generated = WithDrawn(log_density, generated)
+        self.parameters = {name: values for name, values in given.items() if not isinstance(values, Discrete)}
         for name, parameter in self.parameters.items():
             if not isinstance(parameter, Parameter):
                 what = f"{parameter.__name__} itself" if callable(parameter) else type(parameter).__name__

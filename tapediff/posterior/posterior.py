@@ -42,7 +42,8 @@ class Posterior(NamedDensity):
         log_likelihood: called with the parameters and the data that it names; returns the log likelihood of each observation, as an array,
             or as a dict of arrays by the names of the observed data. Or the names of those results of `generated` that are that.
         dims: names of the dimensions of data, and of the results of `generated` and `log_likelihood`, `{"theta": ("school",)}`.
-        parameters: td.real(), td.positive(), td.simplex(3), ... by name: as keywords, or a dict for names such as "data".
+        parameters: td.real(), td.positive(), td.simplex(3), ... by name: as keywords, or a dict for names such as "data". Those of
+            td.discrete are summed out, as by td.marginal, and drawn given the others, before `generated` is called.
         options: of the td.GuardedTape inside, `{"max_tapes": 200}`.
 
     Raises:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
+from typing import Protocol
 
+import numpy as np
+
+from .. import random
 from ..errors import PosteriorError
-from ..ir.instruction import UserFunction
+from ..ir.instruction import Tree, UserFunction
 
+# The name of what `log_likelihood` returns as an array, without a name.
+POINTWISE = "log_likelihood"
 # The arguments with which `generated` and `prior` draw: a numpy.random.Generator for plain Python, or a td.random key, which compiles.
 RANDOM = ("rng", "key")
 
@@ -57,3 +64,40 @@ def _taken(function: UserFunction) -> tuple[set[str], bool]:
     parameters = inspect.signature(function).parameters.values()
     named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     return named, any(p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def as_dict(returned: Tree, what: str = "generated") -> dict[str, Tree]:
+    """Check the result of `generated` or `prior`, and name that of `log_likelihood`.
+
+    Raises:
+        PosteriorError: it is not a dict.
+    """
+    if not isinstance(returned, Mapping):
+        if what == POINTWISE:
+            return {POINTWISE: returned}
+        raise PosteriorError(f"{what} has to return a dict", got=type(returned).__name__, fix="return {'theta': theta}")
+    return dict(returned)
+
+
+class Draws(Protocol):
+    """Draws quantities that a density has summed or integrated out, given parameters and data by name."""
+
+    def draw(self, rng: np.random.Generator, named: Mapping[str, Tree], /) -> dict[str, Tree]: ...
+
+
+class WithDrawn:
+    """A draw of quantities that were summed or integrated out, and what the user's `generated` makes of them."""
+
+    def __init__(self, density: Draws, generated: UserFunction | None) -> None:
+        self.density, self.generated = density, generated
+
+    def __call__(self, rng: np.random.Generator, **named: Tree) -> dict[str, Tree]:
+        drawn = self.density.draw(rng, named)
+        if self.generated is None:
+            return drawn
+        given = {**named, **drawn}
+        by = random_argument(self.generated, set(given))
+        given = {name: given[name] for name in arguments(self.generated, set(given))}
+        if by is not None:
+            given[by] = rng if by == "rng" else random.key(int(rng.integers(2**63)))
+        return {**drawn, **as_dict(self.generated(**given))}

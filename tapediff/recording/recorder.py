@@ -134,6 +134,7 @@ class Recorder(TapeBuilder):
         fills: the dtypes of which np.zeros and its relatives make tracked arrays; see `run`.
         is_again: an attempt was given up by RecordedAgain, which is possible once.
         is_of_sizes: sizes of arguments are data; where that takes much longer, it is given up.
+        unrolls: all iterations of a loop over known items are recorded, however many.
     """
 
     def __init__(
@@ -142,7 +143,7 @@ class Recorder(TapeBuilder):
     ) -> None:  # fmt: skip
         super().__init__(name, concrete)
         self.is_stopped = False
-        self.longest = sys.maxsize
+        self.longest, self.unrolls = sys.maxsize, False
         self.concrete = concrete
         self.prescribed, self.along = prescribed, along
         self.origins: dict[int, TrackedArray] = {}
@@ -267,9 +268,9 @@ class Recorder(TapeBuilder):
 
     def _restart(self, fills: Fills) -> None:
         """Forget what was recorded."""
-        kept = self.merges, self.longest, self.is_again, self.is_of_sizes
+        kept = self.merges, self.longest, self.is_again, self.is_of_sizes, self.unrolls
         self.__init__(self.name, concrete=self.concrete, prescribed=self.prescribed, along=self.along, fills=fills)
-        self.merges, self.longest, self.is_again, self.is_of_sizes = kept
+        self.merges, self.longest, self.is_again, self.is_of_sizes, self.unrolls = kept
 
     def _run(self, body: Callable[Concatenate[Recorder, P], T], /, *args: P.args, **named: P.kwargs) -> T:
         """Call `body`, recording.

@@ -57,6 +57,10 @@ class Result:
     def __init__(self, name: str, **values: Operand) -> None:
         self.__dict__.update(values, _name=name)
 
+    def _tapediff_rebuilt(self, copied: Callable[[Operand], Operand]) -> Result:
+        """For functions that close over one: with other values."""
+        return Result(**{key.replace("_name", "name"): copied(value) for key, value in vars(self).items()})
+
     def __getattr__(self, attribute: str) -> NoReturn:
         if attribute.startswith("__"):
             raise AttributeError(attribute)

@@ -36,9 +36,8 @@ def solve_ivp(
     whose steps end at each time of t_eval.
     """
     name = "scipy.integrate.solve_ivp"
-    supports_only(name, "give the times in t_eval=", dense_output=(dense_output, False))
-    supports_only(name, "find the time as the solution of an equation, by scipy.optimize.brentq of a solution up to it; "
-                  "docs/ode.md has an example", events=(events, None))  # fmt: skip
+    supports_only(name, "solve for the time: found = solve_ivp(..., dense_output=True), then "
+                  "scipy.optimize.brentq(lambda t: event(t, found.sol(t)), start, end)", events=(events, None))  # fmt: skip
     supports_only(name, "leave it out: Jacobians are exact here", **{key: (value, None) for key, value in options.items()})
     plain(name, rtol=rtol, atol=atol, first_step=first_step, max_step=max_step)
     method = getattr(method, "__name__", method)
@@ -57,13 +56,40 @@ def solve_ivp(
             refuse(name, f"first_step= and max_step= with method={method!r}", "leave them out, or take an explicit method")
         every = np.concatenate([np.reshape(start, (1,)), times])
         rows = solve(fun, y0, every, args, method="rodas4", rtol=np.maximum(rtol, MOST_ACCURATE), atol=atol)[1:]
+        at = None
     else:
         f, slope = right_hand_side(fun, start, y0, args)
         problem = Problem(f, start, end, method, np.maximum(rtol, MOST_ACCURATE), np.asarray(atol, float), first_step, max_step)
-        rows = solution(problem, y0, slope, times)
+        at = lambda times: solution(problem, y0, slope, times)  # noqa: E731 -- its name is its use
+        rows = at(times)
+    if dense_output and at is None:
+        refuse(name, f"dense_output= with method={method!r}", "give the times in t_eval=, or take an explicit method")
     given = {"t": times, "y": np.transpose(rows)} if t_eval is not None else {"t": AtEnd(end), "y": AtEnd(rows[0])}
-    return Result(name, **given, sol=None, t_events=None, y_events=None, status=0, success=True,
+    dense = DenseOutput(at, start, end) if dense_output and at is not None else None
+    return Result(name, **given, sol=dense, t_events=None, y_events=None, status=0, success=True,
                   message="The solver successfully reached the end of the integration interval.")  # fmt: skip
+
+
+class DenseOutput:
+    """The solution as a function of times, each call of which takes SciPy's steps again, and interpolates as SciPy does."""
+
+    def __init__(self, at: Callable[[Operand], Operand], start: Operand, end: Operand) -> None:
+        self._at, self._start, self._end = at, start, end
+
+    def _tapediff_rebuilt(self, copied: Callable[[Operand], Operand]) -> DenseOutput:
+        """For functions that close over one: with other values."""
+        return DenseOutput(*map(copied, vars(self).values()))
+
+    def __call__(self, t: Operand) -> Operand:
+        t = floats("scipy.integrate.solve_ivp", t)
+        times = np.reshape(t, (-1,))
+        if not t.ndim:
+            _check_times(self._start, self._end, times)
+            return self._at(times)[0]
+        order = np.argsort(np.where(self._end < self._start, -1.0, 1.0) * times)
+        _check_times(self._start, self._end, times[order])
+        rows = self._at(times[order])
+        return np.transpose(rows[np.argsort(order)])
 
 
 # SciPy's limit of rtol.

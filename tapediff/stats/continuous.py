@@ -27,6 +27,7 @@ from ..ops.elementwise.special_integrals import POCH, near_zero
 from .distribution import Continuous, Support, all_of
 from .supports import (
     FINITE,
+    HALF_LOG_TWO_PI,
     LOG2,
     LOG_PI,
     OPEN_POSITIVE_LINE,
@@ -36,6 +37,7 @@ from .supports import (
     below_zero,
     power_at_zero,
     reflected,
+    with_end,
     with_power_at_zero,
 )
 
@@ -43,14 +45,14 @@ from .supports import (
 
 
 def _student(z: Operand, df: Operand) -> Operand:
+    is_normal = EQUAL(df, np.inf)
+    df = SELECT(is_normal, 1.0, df)
     half = 0.5 * df
-    return np.log(POCH(half, 0.5)) - 0.5 * (LOG_PI + np.log(df)) - (half + 0.5) * np.log1p(z * z / df)
+    found = np.log(POCH(half, 0.5)) - 0.5 * (LOG_PI + np.log(df)) - (half + 0.5) * np.log1p(z * z / df)
+    return SELECT(is_normal, -0.5 * z * z - HALF_LOG_TWO_PI, found)
 
 
-def _student_ppf(q: Operand, df: Operand) -> Operand:
-    return SELECT(EQUAL(q, 0.0), -np.inf, STDTRIT(df, SELECT(EQUAL(q, 0.0), 0.5, q)))
-
-
+_student_ppf = with_end(lambda q, df: STDTRIT(df, q), 0.0, lambda q: -1.0 / q)
 t = Continuous("t", ("df",), _student, FINITE, valid=are_positive, functions={
     "cdf": lambda z, df: STDTR(df, z), "sf": lambda z, df: STDTR(df, -z), "ppf": _student_ppf, "isf": lambda q, df: -_student_ppf(q, df),
 })  # fmt: skip
@@ -59,8 +61,10 @@ t = Continuous("t", ("df",), _student, FINITE, valid=are_positive, functions={
 def _cauchy_ppf(q: Operand) -> Operand:
     is_central = ABSOLUTE(q - 0.5) < 0.25
     tail = SELECT(is_central, 0.25, SELECT(q < 0.5, q, q - 1.0))
-    outer = SELECT(EQUAL(q, 1.0), np.inf, -1.0 / np.tan(np.pi * tail))
-    return SELECT(is_central, np.tan(np.pi * (SELECT(is_central, q, 0.5) - 0.5)), outer)
+    return SELECT(is_central, np.tan(np.pi * (SELECT(is_central, q, 0.5) - 0.5)), -1.0 / np.tan(np.pi * tail))
+
+
+_cauchy_quantile = with_end(_cauchy_ppf, 1.0, lambda q: 1.0 / (1.0 - q))
 
 
 def _halfcauchy_ppf(q: Operand, p: Operand) -> Operand:
@@ -71,8 +75,8 @@ def _halfcauchy_ppf(q: Operand, p: Operand) -> Operand:
 
 
 cauchy = Continuous("cauchy", (), lambda z: -LOG_PI - np.log1p(z * z), FINITE, functions={
-    "cdf": lambda z: np.arctan2(1.0, -z) / np.pi, "sf": lambda z: np.arctan2(1.0, z) / np.pi, "ppf": _cauchy_ppf,
-    "isf": lambda q: -_cauchy_ppf(q),
+    "cdf": lambda z: np.arctan2(1.0, -z) / np.pi, "sf": lambda z: np.arctan2(1.0, z) / np.pi, "ppf": _cauchy_quantile,
+    "isf": lambda q: -_cauchy_quantile(q),
 })  # fmt: skip
 halfcauchy = Continuous("halfcauchy", (), lambda z: LOG2 - LOG_PI - np.log1p(z * z), POSITIVE_LINE, functions={
     "cdf": lambda z: 2.0 / np.pi * np.arctan(z), "sf": lambda z: 2.0 / np.pi * np.arctan2(1.0, z),
@@ -100,15 +104,17 @@ chi2 = Continuous(
 )  # fmt: skip
 invgamma = Continuous(
     "invgamma", ("a",), lambda z, a: -(a + 1.0) * np.log(z) - GAMMALN(a) - 1.0 / z, OPEN_POSITIVE_LINE, valid=are_positive, functions={
-        "cdf": lambda z, a: GAMMAINCC(a, 1.0 / z), "sf": lambda z, a: GAMMAINC(a, 1.0 / z), "ppf": lambda q, a: 1.0 / GAMMAINCCINV(a, q),
-        "isf": lambda q, a: 1.0 / GAMMAINCINV(a, q),
+        "cdf": lambda z, a: GAMMAINCC(a, 1.0 / z), "sf": lambda z, a: GAMMAINC(a, 1.0 / z),
+        "ppf": with_end(lambda q, a: 1.0 / GAMMAINCCINV(a, q), 0.0, np.sqrt),
+        "isf": with_end(lambda q, a: 1.0 / GAMMAINCINV(a, q), 1.0, lambda q: np.sqrt(1.0 - q)),
     },
 )  # fmt: skip
 weibull_min = Continuous(
     "weibull_min", ("c",), lambda z, c: np.log(c) + XLOGY(c - 1.0, z) - np.power(z, c), with_power_at_zero(lambda c: c - 1.0),
     valid=are_positive, functions={
         "cdf": lambda z, c: -np.expm1(-np.power(z, c)), "sf": lambda z, c: np.exp(-np.power(z, c)), "logsf": lambda z, c: -np.power(z, c),
-        "ppf": lambda q, c: np.power(-np.log1p(-q), 1.0 / c), "isf": lambda q, c: np.power(-np.log(q), 1.0 / c),
+        "ppf": with_end(lambda q, c: np.power(-np.log1p(-q), 1.0 / c), 1.0, lambda q: 1.0 / (1.0 - q)),
+        "isf": with_end(lambda q, c: np.power(-np.log(q), 1.0 / c), 0.0, lambda q: 1.0 / q),
     },
 )  # fmt: skip
 
@@ -161,7 +167,8 @@ logistic = Continuous("logistic", (), _logistic, Support(lambda z: IS_FINITE(z))
 })  # fmt: skip
 gumbel_r = Continuous("gumbel_r", (), lambda z: -z - np.exp(-z), FINITE, functions={
     "cdf": lambda z: np.exp(-np.exp(-z)), "logcdf": lambda z: -np.exp(-z), "sf": lambda z: -np.expm1(-np.exp(-z)),
-    "ppf": lambda q: -np.log(-np.log(q)), "isf": lambda q: -np.log(-np.log1p(-q)),
+    "ppf": with_end(with_end(lambda q: -np.log(-np.log(q)), 0.0, lambda q: -1.0 / q), 1.0, lambda q: 1.0 / (1.0 - q)),
+    "isf": with_end(with_end(lambda q: -np.log(-np.log1p(-q)), 1.0, lambda q: -1.0 / (1.0 - q)), 0.0, lambda q: 1.0 / q),
 })  # fmt: skip
 pareto = Continuous(
     "pareto", ("b",), lambda z, b: np.log(b) - (b + 1.0) * np.log(z),

@@ -16,7 +16,17 @@ from ..ops.elementwise.structure import STOP_GRADIENT
 from ..ops.matrices.given_values import GIVEN
 from .distribution import Continuous, Support, all_of
 from .quantiles import InverseRule, filled, inverse
-from .supports import FINITE, HALF_LOG_TWO_PI, LOG2, LOG_PI, OPEN_POSITIVE_LINE, POSITIVE_LINE, are_positive, reflected
+from .supports import (
+    FINITE,
+    HALF_LOG_TWO_PI,
+    LOG2,
+    LOG_PI,
+    OPEN_POSITIVE_LINE,
+    POSITIVE_LINE,
+    are_positive,
+    reflected,
+    with_end,
+)
 
 
 def _normal(z: Operand) -> Operand:
@@ -40,7 +50,8 @@ def _lognormal(z: Operand, s: Operand) -> Operand:
 
 lognorm = Continuous("lognorm", ("s",), _lognormal, OPEN_POSITIVE_LINE, valid=are_positive, functions={
     "cdf": lambda z, s: NDTR(np.log(z) / s), "logcdf": lambda z, s: LOG_NDTR(np.log(z) / s), "sf": lambda z, s: NDTR(-np.log(z) / s),
-    "logsf": lambda z, s: LOG_NDTR(-np.log(z) / s), "ppf": lambda q, s: np.exp(s * NDTRI(q)), "isf": lambda q, s: np.exp(-s * NDTRI(q)),
+    "logsf": lambda z, s: LOG_NDTR(-np.log(z) / s), "ppf": with_end(lambda q, s: np.exp(s * NDTRI(q)), 0.0, np.sqrt),
+    "isf": with_end(lambda q, s: np.exp(-s * NDTRI(q)), 1.0, lambda q: np.sqrt(1.0 - q)),
 })  # fmt: skip
 
 

@@ -57,5 +57,15 @@ OPEN_POSITIVE_LINE = Support(_finite_and_positive, 1.0, below=below_zero, above=
 FINITE = Support(lambda z, *_: IS_FINITE(z), below=lambda z, *_: EQUAL(z, -np.inf), above=at_infinity)
 
 
+def with_end(quantile: Formula, end: float, edge: Formula) -> Formula:
+    """A quantile function whose slope is infinite at one end: `edge` has its value and slope there."""
+
+    def with_slope(q: Operand, *shapes: Operand) -> Operand:
+        is_end = EQUAL(q, end)
+        return SELECT(is_end, edge(q), quantile(SELECT(is_end, 0.5, q), *shapes))
+
+    return with_slope
+
+
 def reflected(function: Formula) -> Formula:
     return lambda z, *shapes: function(-z, *shapes)

@@ -5,11 +5,14 @@ Comes in: its function, tapes and recorder, and points. Goes out: counts, text, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Literal, overload
 
-from ..errors import TrackedValueEscaped
-from ..ir.instruction import Tree
+import numpy as np
+
+from ..errors import GuardFailed, TrackedValueEscaped
+from ..ir.instruction import Operand, Tree
+from ..ir.interpreter import run
 from ..ir.tape import Tape
 from ..recording.arguments.bind_call import BoundCall, positional
 from ..recording.recorder import Recorder
@@ -108,7 +111,15 @@ class GuardedReports:
         Cost: one replay with NumPy; or one recording if no tape is kept for the point, or branches are merged. The kept tapes do not
         change.
         """
-        args = tuple(args) if not named else positional(self._function.f, args, named)
+        return self._margins(tuple(args) if not named else positional(self._function.f, args, named), [])
+
+    def margins_of_many(self) -> Callable[..., list[Margin]]:
+        """`margins` for many points, between which nothing changes that the function reads: a path is recorded once."""
+        known: list[tuple[Hashable, Tape]] = []
+        return lambda *args: self._margins(args, known)
+
+    def _margins(self, args: tuple[Tree, ...], known: list[tuple[Hashable, Tape]]) -> list[Margin]:
+        """The margins, with paths that were recorded before; a new one is added to them."""
         if is_recorded(args):
             raise TrackedValueEscaped(
                 "margins look at values, which a recording would not notice", fix="ask for them outside it"
@@ -118,8 +129,20 @@ class GuardedReports:
         tape = None if self._policy.merge else self._cache.tape_at(call.key, call.bound.inputs)
         if tape is None:
             call = self._function.call(args, (), with_data=False)
+            tape = next((path for key, path in known if key == call.key and _holds(path, call.bound.inputs)), None)
+        if tape is None:
             tape = _by_paths(self._function.name).run(record_bound, call.bound)
+            known.append((call.key, tape))
         return margins(tape, call.bound.inputs)
+
+
+def _holds(tape: Tape, inputs: Sequence[Operand]) -> bool:
+    """True if the tape is of the path at these inputs."""
+    try:
+        run(tape, inputs)
+    except (GuardFailed, np.linalg.LinAlgError):
+        return False
+    return True
 
 
 def _by_paths(name: str) -> Recorder:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..ir.instruction import INPUT, Instruction, ValueType, item_types
 from ..ir.tape import Tape
+from ..ops.control.callee import Callee
 from ..ops.control.loop_forms import LoopForm
 from .sparsity_rules import Pattern
 
@@ -28,6 +29,8 @@ class IndexSets(Protocol):
     def grouped(self, number: int, groups: np.ndarray, size: int) -> Pattern | None: ...
     def repeated(self, rows: Pattern, size: int) -> Pattern: ...
     def united(self, x: Pattern | None, y: Pattern | None) -> Pattern | None: ...
+    def follows(self, type_: object) -> bool: ...
+    def body_of(self, callee: Callee, form: LoopForm) -> Tape | None: ...
 
 
 def loop_items(patterns: IndexSets, instruction: Instruction) -> list[Pattern | None] | None:
@@ -39,9 +42,8 @@ def loop_items(patterns: IndexSets, instruction: Instruction) -> list[Pattern | 
     """
     callee, form = instruction.params
     types = item_types(instruction)
-    if callee.may_branch or form.stops or form.length is None or not form.single_variant:
+    if form.stops or form.length is None or (body := patterns.body_of(callee, form)) is None:
         return None
-    body: Tape = callee.variant_tape(0)
     operands = instruction.inputs[form.leading :]
     has_sets = [patterns.sets[i] is not None for i in operands]
     reads = _reads(body)
@@ -53,7 +55,7 @@ def loop_items(patterns: IndexSets, instruction: Instruction) -> list[Pattern | 
     for k, type_ in enumerate(types):
         is_result = form.carries <= k < form.carries + results
         read = reads[body.outputs[k]] if k < len(body.outputs) else {k - len(body.outputs)}
-        if not isinstance(type_, ValueType) or not type_.is_float:
+        if not isinstance(type_, ValueType) or not patterns.follows(type_):
             found.append(None)
         elif (is_result and not read & endless) or (k >= len(body.outputs) and k - len(body.outputs) in carried):
             rows = _by_iteration(patterns, form, operands, read, carried)

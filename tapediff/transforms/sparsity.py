@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..ir.instruction import CONSTANT, GUARD, INPUT, Instruction
+from ..ir.instruction import CONSTANT, GUARD, INPUT, Instruction, ValueType
 from ..ir.tape import Tape
 from ..ops import Elementwise
+from ..ops.control.callee import Callee
 from ..ops.control.calls import GET, LOOP
+from ..ops.control.loop_forms import LoopForm
 from ..ops.elementwise.arithmetic import CONVERT, MULTIPLY
 from .loop_sparsity import loop_items
 from .sparsity_rules import MOST_ENTRIES, RULES, Pattern, scaled, summed_over, united
@@ -46,7 +48,7 @@ def jacobian_pattern(tape: Tape, wrt: Sequence[int], outputs: Sequence[int]) -> 
     columns = sum(t.size for t in types)
     rows = sum(tape.output_types[k].size for k in outputs)
     try:
-        found = _IndexSets(tape, wrt, columns).of([tape.outputs[k] for k in outputs])
+        found = IndexSets(tape, wrt, columns).of([tape.outputs[k] for k in outputs])
     except TooDense:
         return None
     pattern: Pattern = scipy.sparse.vstack(found, format="csr") if found else scipy.sparse.csr_array((rows, columns), dtype=bool)
@@ -54,7 +56,7 @@ def jacobian_pattern(tape: Tape, wrt: Sequence[int], outputs: Sequence[int]) -> 
     return pattern
 
 
-class _IndexSets:
+class IndexSets:
     """The index sets of a tape's values; None if a value depends on no input."""
 
     def __init__(self, tape: Tape, wrt: Sequence[int], columns: int) -> None:
@@ -122,6 +124,14 @@ class _IndexSets:
             return items[params[0]]
         rule = RULES.get(op)
         return self.everything(instruction) if rule is None else rule(self, instruction)
+
+    def follows(self, type_: object) -> bool:
+        """True if items of this type have index sets."""
+        return isinstance(type_, ValueType) and type_.is_float
+
+    def body_of(self, callee: Callee, form: LoopForm) -> Tape | None:
+        """The tape of every iteration of a loop; None if there may be others."""
+        return None if callee.may_branch or not form.single_variant else callee.variant_tape(0)
 
     def _identity(self, number: int) -> Pattern | None:
         import scipy.sparse

@@ -142,7 +142,7 @@ def test_check_rule_finds_a_wrong_rule():
 
 def test_second_derivatives_say_that_there_are_none():
     cube = td.primitive(lambda x: (x**3, x), lambda x, bar: 3 * x**2 * bar, name="cube")
-    with pytest.raises(td.UnsupportedFunction, match="a second derivative through the rule of cube"):
+    with pytest.raises(td.UnsupportedFunction, match=r"td\.jvp or a second derivative through the rule of cube"):
         td.hessian(lambda x: cube(x[0]), np.ones(1))
     np.testing.assert_allclose(td.jacobian(lambda x: np.stack([cube(x[0])] * 3), np.array([2.0])), [[12.0]] * 3)
 

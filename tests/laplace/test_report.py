@@ -85,6 +85,20 @@ def test_derived_quantities_follow_the_delta_method(fit):
         assert np.shape(band.standard_error) == np.shape(band.value)
 
 
+def test_corrected_values_are_expectations_over_the_effects(fit):
+    """Of a normal effect, E[exp(u)] to second order and E[u^2] exactly; not of what is linear. Numbers and arrays; errors stay."""
+    _, theta, report = fit
+    variance = report._found.factor.inverse_diagonal()
+    for g, expected in (
+        (lambda t, u, y: u, report.mode), (lambda t, u, y: u**2, report.mode**2 + variance),
+        (lambda t, u, y: np.exp(u[0]) * t["b"][0], np.exp(report.mode[0]) * (1.0 + 0.5 * variance[0]) * theta["b"][0]),
+    ):  # fmt: skip
+        found = report.derived(g, corrected=True)
+        np.testing.assert_allclose(found.value, expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.standard_error, report.derived(g).standard_error, rtol=1e-12)
+        np.testing.assert_allclose(found.upper - found.value, found.value - found.lower, rtol=1e-9)
+
+
 def test_points_that_are_no_maximum_are_told():
     """With the parameters along which the marginal rises, by td.covariance's words."""
     marginal = td.laplace(lambda theta, u: norm.logpdf(u, 0.0, 1.0).sum() + np.sum(theta**2), start={"u": np.zeros(2)})

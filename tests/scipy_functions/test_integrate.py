@@ -31,6 +31,37 @@ def test_explicit_methods_have_scipys_values_at_any_tolerance(method, span):
     assert_agrees(accurate, P, Q, rtol=1e-9, slope_rtol=1e-5)
 
 
+@pytest.mark.parametrize("method", ["RK45", "RK23", "DOP853"])
+@pytest.mark.parametrize("span", [(0, 4), (4, 0)])
+def test_dense_output_is_scipys_at_any_times(method, span):
+    """In any order, one, none at a step's end; a tracked time, too."""
+
+    def f(p):
+        sol = solve_ivp(predation, span, [10.0, 5.0], method, args=(p,), dense_output=True).sol
+        return np.sum(sol([3.1, 0.2, 1.7]) * [[1.0], [2.0]]) + np.sum(sol(p[0]) ** 2)
+
+    for p in (P, Q):
+        np.testing.assert_allclose(td.compile(f, P)(p), f(p), rtol=1e-10)
+    accurate = lambda p: np.sum(solve_ivp(predation, span, [10.0, 5.0], method, args=(p,), dense_output=True, **ACCURATE).sol([1.5 * p[0], 0.3]))
+    assert_agrees(accurate, P, Q, rtol=1e-9, slope_rtol=1e-5)
+    with pytest.raises(ValueError, match="not within"):
+        td.record(lambda p: solve_ivp(predation, (0, 4), [10.0, 5.0], args=(p,), dense_output=True).sol(5.0)[0], P)
+
+
+def test_events_are_roots_of_the_dense_output():
+    """The time at which a decay reaches 0.3, by brentq of a function that closes over the solution: value and slopes in closed form."""
+
+    def time(p):
+        found = solve_ivp(lambda t, y: -p[0] * y, (0, 5), [p[1]], dense_output=True, **ACCURATE)
+        return scipy.optimize.brentq(lambda t: found.sol(t)[0] - 0.3, 0, 5)
+
+    compiled = td.compile(time, [1.3, 0.7])
+    for rate, start in ((1.3, 0.7), (0.9, 1.1)):
+        value, slopes = td.value_and_gradient(compiled, np.array([rate, start]))
+        np.testing.assert_allclose(value, np.log(start / 0.3) / rate, rtol=1e-7)
+        np.testing.assert_allclose(slopes, [-np.log(start / 0.3) / rate**2, 1.0 / (rate * start)], rtol=1e-6)
+
+
 def test_the_end_of_a_solution_without_times():
     """The span may be tracked; the start's slope includes how the first step moves with it."""
 
@@ -123,7 +154,7 @@ def decay(**named):
     ("f", "text"),
     [
         (decay(events=lambda t, y: y[0] - 0.5), "events="),
-        (decay(dense_output=True), "dense_output="),
+        (decay(method="BDF", dense_output=True), "dense_output="),
         (decay(method="RK4"), "method='RK4'"),
         (decay(jac=lambda t, y: [[-1.0]]), "jac="),
         (decay(method="BDF", max_step=0.1), "max_step="),

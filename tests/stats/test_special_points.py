@@ -94,3 +94,31 @@ def test_derivatives_of_probabilities_are_continuous_in_the_shapes(name):
     for method in ("logpmf", "cdf", "sf", "logcdf", "logsf"):
         function = lambda *a, method=method: getattr(getattr(scipy.stats, name), method)(*a)
         assert disagreements(function, *grid(*DISCRETE[name]), fixed=fixed) == []
+
+
+@pytest.mark.parametrize("name", [name for name in SHAPES if name not in ("vonmises", "wrapcauchy", "skewnorm", "exponnorm", "truncnorm")])
+@pytest.mark.parametrize("method", ["ppf", "isf"])
+def test_slopes_of_quantiles_at_their_ends_are_those_of_the_inverse(name, method):
+    """1 / density, so infinite where the density vanishes, with the sign of the direction; no NaN, by the shapes neither."""
+    family, sign = getattr(td.stats, name), 1.0 if method == "ppf" else -1.0
+    for q in (0.0, 1.0):
+        for shapes in zip(*(map(float, values[:2]) for values in SHAPES[name])) if SHAPES[name] else [()]:
+            found = lambda p: getattr(family, method)(p[0], *p[1:])
+            p = np.array([q, *shapes])
+            value, slopes = td.value_and_gradient(found, p)
+            assert value == getattr(getattr(scipy.stats, name), method)(q, *shapes)
+            assert not np.isnan(slopes).any()
+            if name == "genpareto" and q == (method == "ppf"):
+                continue  # an end that the shape moves
+            with np.errstate(divide="ignore"):
+                np.testing.assert_allclose(slopes[0], sign / np.float64(family.pdf(value, *shapes)), rtol=1e-12)
+
+
+def test_student_with_infinite_degrees_of_freedom_is_normal():
+    """Value and slopes, compiled too; by the degrees of freedom 0, as their slope falls with the square of the inverse."""
+    p = np.array([1.3, np.inf, 0.2, 2.0])
+    density = lambda p: td.stats.t.logpdf(*p)
+    for target in (density, td.compile(density, p), td.compile(density, np.array([0.5, 3.0, 0.0, 1.0]))):
+        value, slopes = td.value_and_gradient(target, p)
+        normal, expected = td.value_and_gradient(lambda p: td.stats.norm.logpdf(*p), p[[0, 2, 3]])
+        np.testing.assert_allclose([value, *slopes], [normal, expected[0], 0.0, *expected[1:]], rtol=1e-14)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.targets.evaluate.nested_recording import record_bound
 
 A = np.array
 
@@ -196,3 +197,22 @@ def test_comparisons_inside_sub_tapes_and_loops_count():
     found = td.GuardedTape(f, merge=False).margins(1.25)
     guards = [(m.comparison, m.left, m.right) for m in found if m.kind == "guard"]
     assert guards == [("less", 2.75, 3.0), ("greater", 1.25, 1.0)]
+
+
+def test_margins_of_many_points_record_each_path_once(monkeypatch):
+    """The same as margins() at every point, on both paths, in any order; an exception on a path is raised."""
+
+    def f(x):
+        if x[0] < 0.0:
+            return np.sum(np.maximum(x, -1.0))
+        return np.sqrt(x[1]) if x[1] > 0.0 else np.linalg.cholesky(np.eye(2) * x[1])[0, 0]
+
+    safe, recorded = td.GuardedTape(f), []
+    monkeypatch.setattr("tapediff.targets.guarded_reports.record_bound", lambda *args: recorded.append(1) or record_bound(*args))
+    look = safe.margins_of_many()
+    points = [np.array(x) for x in ([-1.0, 2.0], [1.0, 2.0], [-2.0, 0.5], [0.3, 0.1], [-0.1, -3.0])]
+    found = [look(x) for x in points]
+    assert len(recorded) == 2
+    assert found == [safe.margins(x) for x in points]
+    with pytest.raises(np.linalg.LinAlgError):
+        look(np.array([1.0, -1.0]))

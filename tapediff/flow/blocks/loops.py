@@ -202,7 +202,8 @@ class _Length:
         """True if the remaining iterations would record too many instructions."""
         number = self.next // 4 or 1
         self.next *= 2
-        if left < _FEWEST or _code(body) in state.lengthy:
+        recorder = current_recorder()
+        if left < _FEWEST or _code(body) in state.lengthy or (recorder is not None and recorder.unrolls):
             return False
         return (_recorded() - self.before) * left > LONG * number
 

@@ -251,8 +251,8 @@ class BackwardCallee(PythonCallee):
     def call_rule(self, z_bars: Sequence[Operand], z: Operand, inputs: Sequence[Operand], active: Sequence[bool]) -> list[Operand]:
         if self.forward.owner.second is None:
             raise UnsupportedFunction(
-                f"a second derivative through {self.name}, which tapediff does not look into",
-                fix="write the function with NumPy operations, or give its gradient as a primitive of its own",
+                f"td.jvp or a second derivative through {self.name}, which tapediff does not look into",
+                fix="write the function with NumPy operations, or its gradient as a primitive of its own; td.vjp and td.jacrev work",
             )
         back = SecondCallee(self)
         bars = [np.zeros(t.shape) if bar is None else bar for bar, t in zip(z_bars, self.out_types)]

@@ -15,13 +15,11 @@ from ...ir.instruction import Tree, UserFunction
 from ...targets.guarded_tape import GuardedTape
 from ..density import NamedDensity
 from ..progress import with_progress
-from ..signatures import arguments, random_argument
+from ..signatures import POINTWISE, arguments, as_dict, random_argument
 from ..transforms import Array
 
 # Maps the number of a draw and its parameters to quantities by name.
 Answer: TypeAlias = Callable[[int, Mapping[str, Tree]], Mapping[str, Tree]]
-# The name of what `log_likelihood` returns as an array, without a name.
-POINTWISE = "log_likelihood"
 
 
 def generate(posterior: NamedDensity, draws: Mapping[str, Array], seed: int | None) -> dict[str, Array]:
@@ -106,18 +104,6 @@ def _stacked(results: list[Mapping[str, Tree]]) -> dict[str, Array]:
     """Each quantity at all draws, along the first axis."""
     return {name: np.stack([np.asarray(result[name]) for result in results]) for name in results[0]} if results else {}
 
-
-def as_dict(returned: Tree, what: str = "generated") -> dict[str, Tree]:
-    """Check the result of `generated` or `prior`, and name that of `log_likelihood`.
-
-    Raises:
-        PosteriorError: it is not a dict.
-    """
-    if not isinstance(returned, Mapping):
-        if what == POINTWISE:
-            return {POINTWISE: returned}
-        raise PosteriorError(f"{what} has to return a dict", got=type(returned).__name__, fix="return {'theta': theta}")
-    return dict(returned)
 
 
 class _ByName(Wrapper):

@@ -8,16 +8,14 @@ from math import prod
 
 import numpy as np
 
-from ... import random
 from ...base.wrapper import Wrapper
 from ...errors import PosteriorError
 from ...ir.instruction import Operand, Tree, UserFunction
 from ...marginals.laplace import Laplace, laplace
 from ..density import NamedDensity
 from ..layout import Layout
-from ..signatures import arguments, random_argument
+from ..signatures import WithDrawn, arguments
 from ..transforms import Array
-from .generated import as_dict
 
 
 class MarginalDensity:
@@ -66,24 +64,6 @@ class _Joint(Wrapper):
         return self.log_density(**values, **data) + log_jacobian
 
 
-class _Generated:
-    """A draw of the effects, and what the user's `generated` makes of them."""
-
-    def __init__(self, density: MarginalDensity, generated: UserFunction | None) -> None:
-        self.density, self.generated = density, generated
-
-    def __call__(self, rng: np.random.Generator, **named: Tree) -> dict[str, Tree]:
-        effects = self.density.draw(rng, named)
-        if self.generated is None:
-            return effects
-        given = {**named, **effects}
-        by = random_argument(self.generated, set(given))
-        given = {name: given[name] for name in arguments(self.generated, set(given))}
-        if by is not None:
-            given[by] = rng if by == "rng" else random.key(int(rng.integers(2**63)))
-        return {**effects, **as_dict(self.generated(**given))}
-
-
 def marginal_of(posterior: NamedDensity, names: Sequence[str], max_steps: int) -> dict[str, Tree]:
     """The arguments of td.Posterior for the posterior without some parameters.
 
@@ -112,7 +92,7 @@ def marginal_of(posterior: NamedDensity, names: Sequence[str], max_steps: int) -
     pointwise = posterior.pointwise
     of_effects = callable(pointwise) and arguments(pointwise, {*names})
     return {
-        "log_density": density, "data": posterior.data, "coords": posterior.coords, "generated": _Generated(density, posterior.generated),
+        "log_density": density, "data": posterior.data, "coords": posterior.coords, "generated": WithDrawn(density, posterior.generated),
         "log_likelihood": None if of_effects else pointwise, "dims": posterior.dims,
         "parameters": {name: posterior.parameters[name] for name in kept},
     }  # fmt: skip

@@ -18,9 +18,9 @@ from ...targets.guarded_tape import GuardedTape
 from ..density import NamedDensity
 from ..layout import Layout
 from ..progress import with_progress
-from ..signatures import arguments
+from ..signatures import arguments, as_dict
 from ..transforms import Array, Shape
-from .generated import as_dict, draws_at_random
+from .generated import draws_at_random
 from .groups import complete_tree
 from .metric import Metric, Whitened, laplace_metric
 

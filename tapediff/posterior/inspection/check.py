@@ -12,7 +12,7 @@ from ...ir.tape import in_notebook
 from ..density import NamedDensity
 from ..progress import with_progress
 from ..transforms import Array
-from .jumps import Branch, branches_of
+from .jumps import Branch, Looking, branches_of
 
 # For a gradient against central differences, whose error is about 1e-10 of the value's scale.
 TOLERANCE = 1e-5
@@ -124,10 +124,11 @@ def check_posterior(posterior: NamedDensity, points: int, draws: Mapping[str, Ar
         raise PosteriorError("a check needs a point", got=f"points={points}", fix="points=5")
     rng, size = np.random.default_rng(seed), posterior.param_unc_num()
     starts = [np.zeros(size), *rng.uniform(-2.0, 2.0, size=(max(points - 1, 0), size))]
-    found = tuple(_look_at(posterior, u, rng) for u in with_progress(starts, len(starts), "check"))
+    looking = Looking(posterior)
+    found = tuple(_look_at(looking, u, rng) for u in with_progress(starts, len(starts), "check"))
     pairs = [] if draws is None else _consecutive(posterior, draws)
     at_draws = [u for u, _ in pairs[:: max(1, len(pairs) // AT_DRAWS)]]
-    branches = branches_of(posterior, [*(p.u for p in found if p.failure is None), *at_draws], pairs, rng)
+    branches = branches_of(looking, [*(p.u for p in found if p.failure is None), *at_draws], pairs, rng)
     nearest = _nearest(found)
     jumps = {branch.at: branch.jump for branch in branches}
     return Report(found, None if nearest is None else jumps.get(nearest.at), tuple(branches))
@@ -155,7 +156,8 @@ def _told(jump: float | None) -> str:
     return f", where the log density jumps by {jump:.2g}" if jump else ", where the log density is continuous"
 
 
-def _look_at(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> Point:
+def _look_at(looking: Looking, u: Array, rng: np.random.Generator) -> Point:
+    posterior = looking.posterior
     try:
         value, gradient = posterior.log_density_gradient(u)
     except Exception as error:
@@ -168,7 +170,7 @@ def _look_at(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> Poi
         return Point(u, float(value), steepest, np.nan, None, f"the compiled value is {value:.9g}, that of plain Python {plain:.9g}")
     margins = [
         m
-        for m in posterior.tape.margins(u, posterior.constants)
+        for m in looking.margins(u)
         if m.kind == "guard" and m.moves and np.isfinite(m.margin)
     ]
     nearest = min(margins, key=lambda m: abs(m.margin), default=None)

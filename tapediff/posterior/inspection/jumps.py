@@ -49,8 +49,18 @@ class Branch:
         return f"jumps by {self.jump or 0.0:.2g} where {', '.join(self.parameters)} {cross} {self.at}{often}"
 
 
+class Looking:
+    """A posterior, and the comparisons at its points, for which each path is recorded once."""
+
+    def __init__(self, posterior: NamedDensity) -> None:
+        self.posterior, self._margins = posterior, posterior.tape.margins_of_many()
+
+    def margins(self, u: Array) -> list[Margin]:
+        return self._margins(u, self.posterior.constants)
+
+
 def branches_of(
-    posterior: NamedDensity, points: Sequence[Array], pairs: Sequence[tuple[Array, Array]], rng: np.random.Generator
+    at_points: Looking, points: Sequence[Array], pairs: Sequence[tuple[Array, Array]], rng: np.random.Generator
 ) -> list[Branch]:
     """The lines with comparisons that move, the nearest first.
 
@@ -58,30 +68,30 @@ def branches_of(
         points: where they are looked for.
         pairs: of consecutive draws.
     """
-    seen = [(u, found) for u in points if (found := _deciding(posterior, u)) is not None]
+    seen = [(u, found) for u in points if (found := _deciding(at_points, u)) is not None]
     near: dict[str, list[tuple[float, int, Margin]]] = {}
     for k, (_, found) in enumerate(seen):
         for at, margin in _nearest_by_line(found).items():
             near.setdefault(at, []).append((abs(margin.margin), k, margin))
     lines = sorted(near, key=lambda at: min(near[at], key=lambda each: each[:2])[0])[:MOST_LINES]
-    sides = [(_sides(posterior, u), _sides(posterior, v)) for u, v in pairs] if lines else []
+    sides = [(_sides(at_points, u), _sides(at_points, v)) for u, v in pairs] if lines else []
     branches: list[Branch] = []
     nearest = next((at for at in lines if near[at][0][2].kind == "guard"), None)
     for at in lines:
         places = sorted(near[at], key=lambda each: each[:2])[:MOST_POINTS]
         starts = [(seen[k][0], (at, _number(seen[k][1], margin))) for _, k, margin in places]
         ways = WAYS if at == nearest else WAYS_OF_OTHERS
-        found = [jump for u, number in starts if (jump := _jump(posterior, u, number, ways, rng)) is not None]
+        found = [jump for u, number in starts if (jump := _jump(at_points, u, number, ways, rng)) is not None]
         crossed = sum(one.get(at) != other.get(at) for one, other in sides)
         branches.append(Branch(at, str(places[0][2]).split(", margin")[0], max(found, default=None),
-                               _parameters(posterior, *starts[0], rng), crossed, len(sides)))  # fmt: skip
+                               _parameters(at_points, *starts[0], rng), crossed, len(sides)))  # fmt: skip
     return branches
 
 
-def _deciding(posterior: NamedDensity, u: Array) -> list[Margin] | None:
+def _deciding(at_points: Looking, u: Array) -> list[Margin] | None:
     """The comparisons that decide between branches or entries, and move; None where there is no value."""
     try:
-        found = posterior.tape.margins(u, posterior.constants)
+        found = at_points.margins(u)
     except Exception as error:
         if not is_recoverable(error):
             raise
@@ -97,10 +107,10 @@ def _nearest_by_line(found: Sequence[Margin]) -> dict[str, Margin]:
     return nearest
 
 
-def _sides(posterior: NamedDensity, u: Array) -> dict[str, tuple[float, ...]]:
+def _sides(at_points: Looking, u: Array) -> dict[str, tuple[float, ...]]:
     """For each line, how many elements of each comparison hold."""
     sides: dict[str, tuple[float, ...]] = {}
-    for margin in _deciding(posterior, u) or ():
+    for margin in _deciding(at_points, u) or ():
         sides[margin.at] = (*sides.get(margin.at, ()), margin.count)
     return sides
 
@@ -110,25 +120,25 @@ def _number(found: Sequence[Margin], margin: Margin) -> int:
     return next(k for k, other in enumerate(m for m in found if m.at == margin.at) if other is margin)
 
 
-def _parameters(posterior: NamedDensity, u: Array, number: tuple[str, int], rng: np.random.Generator) -> tuple[str, ...]:
-    here, names = _margin(posterior, u, number), list[str]()
-    for block in posterior.layout.blocks:
+def _parameters(at_points: Looking, u: Array, number: tuple[str, int], rng: np.random.Generator) -> tuple[str, ...]:
+    here, names = _margin(at_points, u, number), list[str]()
+    for block in at_points.posterior.layout.blocks:
         moved = u.copy()
         moved[block.part] += NUDGE * rng.normal(size=moved[block.part].shape)
-        if _margin(posterior, moved, number) != here:
+        if _margin(at_points, moved, number) != here:
             names.append(block.name)
     return tuple(names)
 
 
-def _jump(posterior: NamedDensity, u: Array, number: tuple[str, int], ways: int, rng: np.random.Generator) -> float | None:
+def _jump(at_points: Looking, u: Array, number: tuple[str, int], ways: int, rng: np.random.Generator) -> float | None:
     """The change of the log density at a comparison near a point: 0 if it is continuous; None if its other side was not reached."""
-    here = _margin(posterior, u, number)
+    here = _margin(at_points, u, number)
     try:
         for _ in range(ways):
             direction = rng.normal(size=u.size)
-            found = _crossing(posterior, u, direction / np.linalg.norm(direction), number, here)
+            found = _crossing(at_points, u, direction / np.linalg.norm(direction), number, here)
             if found is not None:
-                before, after = (posterior.plain_log_density(point) for point in found)
+                before, after = (at_points.posterior.plain_log_density(point) for point in found)
                 change = abs(after - before)
                 return 0.0 if change <= SMOOTH * max(1.0, min(abs(before), abs(after))) else float(change)
     except Exception as error:
@@ -138,25 +148,25 @@ def _jump(posterior: NamedDensity, u: Array, number: tuple[str, int], ways: int,
 
 
 def _crossing(
-    posterior: NamedDensity, u: Array, direction: Array, number: tuple[str, int], here: float | None
+    at_points: Looking, u: Array, direction: Array, number: tuple[str, int], here: float | None
 ) -> tuple[Array, Array] | None:
     """Two close points on both sides of a comparison, on a line through u; None if the line does not cross it."""
     t, margin = 0.0, here
-    other, there = 1e-3, _margin(posterior, u + 1e-3 * direction, number)
+    other, there = 1e-3, _margin(at_points, u + 1e-3 * direction, number)
     for _ in range(STEPS):
         if margin is None or there is None or there == margin or abs(other) > 20.0:
             return None
         t, other = other, other - there * (other - t) / (there - margin)
-        margin, there = there, _margin(posterior, u + other * direction, number)
+        margin, there = there, _margin(at_points, u + other * direction, number)
         if there is not None and abs(other - t) < BESIDE / 10:
             break
     sides = u + (other - BESIDE) * direction, u + (other + BESIDE) * direction
-    margins = [_margin(posterior, side, number) for side in sides]
+    margins = [_margin(at_points, side, number) for side in sides]
     is_between = None not in margins and np.sign(margins[0]) != np.sign(margins[1])  # type: ignore[arg-type]
     return sides if is_between else None
 
 
-def _margin(posterior: NamedDensity, u: Array, number: tuple[str, int]) -> float | None:
+def _margin(at_points: Looking, u: Array, number: tuple[str, int]) -> float | None:
     at, k = number
-    found = [m.margin for m in _deciding(posterior, u) or () if m.at == at]
+    found = [m.margin for m in _deciding(at_points, u) or () if m.at == at]
     return found[k] if k < len(found) else None

@@ -193,7 +193,7 @@ def _held_by(value: Operand) -> Iterable[Operand]:
         return value.func, *value.args, *value.keywords.values()
     if isinstance(value, (list, tuple, dict)):
         return value.values() if isinstance(value, dict) else value
-    is_library = kind.__module__.partition(".")[0] in ("numpy", "scipy", "tapediff")
+    is_library = kind.__module__.partition(".")[0] in ("numpy", "scipy", "tapediff") and not hasattr(kind, "_tapediff_rebuilt")
     return () if is_library or isinstance(value, (type, ModuleType)) else getattr(value, "__dict__", {}).values()
 
 

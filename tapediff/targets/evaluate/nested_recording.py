@@ -19,12 +19,13 @@ from ...recording.recorder import Recorder, current_recorder
 from . import joined as joined  # which says how the sub-tapes and loops of the function are recorded
 
 
-def record_nested(call: BoundCall) -> tuple[Tape, list[Operand]]:
-    """Record a function now; values of an outer recording that it uses become inputs too.
+def record_nested(call: BoundCall, *, unrolls: bool = False) -> tuple[Tape, list[Operand]]:
+    """Record a function now; values of an outer recording that it uses become inputs too. `unrolls`: long loops, too.
 
     If the function raises and the outer one catches it, the guards so far decide the outer path: they are copied to it.
     """
     recorder, started = Recorder(call.name), time.perf_counter()
+    recorder.unrolls = unrolls
     try:
         tape = recorder.run(record_bound, call)
     except Exception:
