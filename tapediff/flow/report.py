@@ -110,6 +110,14 @@ class Report:
         self.guards.clear()
         self.merged.clear()
 
+    def of_single(self) -> Report:
+        """The report of single paths, which are recorded from now on because of this one's guards: for their most common reason."""
+        found = Report()
+        found.is_single = True
+        reasons = Counter(reason for _, reason in self.guards.values())
+        found.keep_only(reasons.most_common(1)[0][0])
+        return found
+
     # Afterwards
 
     def as_dict(self) -> dict[str, Object]:

@@ -44,6 +44,11 @@ from .variant import NEW, CompiledProgram, Variant
 # explain() gives the reasons of this many recordings, the latest.
 REASONS_KEPT = 1000
 
+# Single paths are recorded from now on where merged tapes, with so many guards each, answered at most so many calls each, and recording so
+# many of them took so many seconds: long recordings that are not used again cost more than what their merged branches save.
+MANY_GUARDS, FEW_HITS = 64, 3
+TAPES_AND_SECONDS = ((2, 5.0), (3, 2.0), (4, 1.0))
+
 # The tape with the longest common path, and its failed guard.
 Missed = tuple[Variant, GuardFailure]
 
@@ -87,6 +92,9 @@ class PathRecorder:
         self._version = 0
         # Of the latest recording.
         self._report: Any = None
+        # Of single paths, where merged recordings cost too much; and the seconds that one of these took.
+        self._single: Any = None
+        self._merged_seconds = 0.0
 
     def variant(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> tuple[Variant, bool]:
         """Return a tape that starts with the decided outcomes, and True if it is new: another thread may have recorded it.
@@ -121,6 +129,10 @@ class PathRecorder:
     def _record_new(
         self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, messages: list[str]
     ) -> tuple[Variant, LastFailure]:
+        if self._changes_merging():
+            self._cache.clear()
+            self._version += 1
+            raise FormChanged
         failure = self._note_failure(call, missed)
         self._policy.allow_recording(self._function, failure, self.others())
         variant = self._record(call, decided, missed, failure.reason)
@@ -128,6 +140,23 @@ class PathRecorder:
         messages += self._policy.warnings(self._function, call, failure, self._cache.all())
         self._cache.drop_beyond(self._policy.max_tapes)
         return variant, failure
+
+    def _changes_merging(self) -> bool:
+        """Decide whether merged recordings cost too much; and where single paths take even longer, merge again. Each is tried once."""
+        found = self._cache.all()
+        if self._single is not None:
+            is_slower = bool(found) and found[-1].seconds > self._merged_seconds
+            self._single = None if is_slower else self._single
+            return is_slower
+        seconds, hits = sum(variant.seconds for variant in found), sum(variant.hits for variant in found)
+        is_slow = any(len(found) >= tapes and seconds >= least for tapes, least in TAPES_AND_SECONDS)
+        if self._merged_seconds or not is_slow or hits > FEW_HITS * len(found):
+            return False
+        reports = [variant.report for variant in found]
+        if any(report is None or report.only is not None or len(report.guards) < MANY_GUARDS for report in reports):
+            return False
+        self._merged_seconds, self._single = seconds / len(found), reports[-1].of_single()
+        return True
 
     @holding("_lock")
     def noted(self, run: Callable[[], None]) -> None:
@@ -214,7 +243,7 @@ class PathRecorder:
             return call.bound
         # If merging failed once, it is not tried again, and tapes have the guards of plain Python.
         reports = (variant.report for variant in self._cache.all())
-        self._report = next((report for report in reports if report is not None and report.is_single), None)
+        self._report = self._single or next((report for report in reports if report is not None and report.is_single), None)
         if self._report is not None:
             return call.bound
         return self._function.bound(joined(self._function.f, self._note), call)
