@@ -37,6 +37,7 @@ from ..state.tables.forms import (
     tuple_of,
 )
 from ..state.values import Choice, DataKey, Maybe, Unjoinable, is_data, parted, state
+from ..users_code import is_mutable
 
 
 class Slots(Form):
@@ -226,10 +227,17 @@ def made_anew(form: Form, value: Object, *, is_replaced: bool = False) -> Iterat
                     break
 
 
-def made_new(form: Form, value: Object) -> Iterator[Object]:
-    """Those of them that are in one place alone; a value before the loop may have other names."""
+def made_new(form: Form, value: Object) -> list[Object]:
+    """Those of them that are in one place alone."""
     others = {id(thing) for thing in made_anew(form, value, is_replaced=True)}
-    return (thing for thing in made_anew(form, value) if id(thing) not in others)
+    return [thing for thing in made_anew(form, value) if id(thing) not in others]
+
+
+def has_objects_of(form: Form, value: Object) -> bool:
+    """True if a form of an earlier recording has a value's objects and no others: those may be of an iteration that has ended."""
+    given = {id(one) for one in objects_of(form_of(value))}
+    # A value before the loop may have other names.
+    return not made_new(form, value) and all(id(one) in given for one in objects_of(form) if is_mutable(one))
 
 
 def made_in(place: Place, form: Form, value: Object, *, is_replaced: bool = False) -> Iterator[Object]:

@@ -77,11 +77,11 @@ from .carries import (
     as_leaf,
     as_leaf_like,
     form_at,
+    has_objects_of,
     have_repetitions,
     is_of_rows,
     made_anew,
     made_in,
-    made_new,
     objects_of,
     or_before,
     rows_in,
@@ -226,7 +226,7 @@ class Loop:
                 # The same code may run on another list, and the length of this one stay known.
                 continue
             leaves = form.leaves(start := start_of(place))
-            if leaves is not None and are_of_here(leaves) and not any(True for _ in made_new(form, start)):
+            if leaves is not None and are_of_here(leaves) and has_objects_of(form, start):
                 self.changed[place.key] = Changed(place, form)
 
     def _remember(self) -> None:
@@ -460,9 +460,8 @@ class Loop:
             put(place, value)
             if isinstance(form, Slots) and is_of_rows(form):
                 self.rows += rows_in(form, value)
-            others = list(made_in(place, form, value, is_replaced=True))
-            made += others
-            new += (thing for thing in made_in(place, form, value) if not any(thing is other for other in others))
+            made += made_in(place, form, value, is_replaced=True)
+            new += (thing for thing in made_in(place, form, value) if not any(thing is other for other in made))
         for key, (place, _) in self.added.items():
             put(place, [Maybe(Unread(key), None)])
         return made, new
