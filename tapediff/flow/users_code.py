@@ -27,6 +27,8 @@ def is_users(function: object) -> bool:
     if type(function) is not FunctionType:
         return False
     code = function.__code__
+    if "is_numpys_own" in function.__dict__:
+        return True
     return is_users_file(code.co_filename) and not (code.co_filename in TRANSLATED and code.co_qualname.startswith(_LOOK_UPS))
 
 

@@ -17,7 +17,7 @@ from ..ir.arguments import options_by_name
 from ..ir.instruction import BOOL, Operand, Tree, is_tracked
 from ..ir.pytree import TreeDef, flatten, unflatten
 from ..ops.control.calls import LoopForm
-from ..recording.arrays.compressed_functions import aligned, is_compressed, of_full_length, settled
+from ..recording.arrays.compressed_lengths import aligned, is_compressed, of_full_length, settled
 from ..recording.recorder import current_recorder
 from .callees.body import Body, as_operand, call, kept_callee, type_of
 from .captured.freeze import Frozen, freeze

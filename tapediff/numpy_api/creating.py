@@ -52,6 +52,8 @@ def _is_recorded(value: Operand) -> bool:
 def _made(given: Operand, dtype: DTypeLike | None, must_copy: bool | None, order: str | None) -> Operand:
     if holds_complex(given):
         return _made_complex(given, dtype, must_copy)
+    if type(given) in (list, tuple) and any(issubclass(type(part), Computes) for part in given):
+        given = np.stack(given)
     if issubclass(type(given), Computes):
         if dtype is not None and np.dtype(dtype) != given.dtype:
             return given.astype(dtype)

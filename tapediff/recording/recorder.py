@@ -106,6 +106,7 @@ class Recorder(TapeBuilder):
     Attributes:
         longest: the first operation after so many instructions stops the recording, by an exception that nobody should catch.
         is_stopped: the recording was stopped; its tape is invalid, even if the function went on.
+        sizes: the largest values of inputs that are sizes of arguments.
         origins: by input, the value of an outer recording that it is; in the order of these inputs.
         asked: called before each guard; may refuse it.
         failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
@@ -147,6 +148,7 @@ class Recorder(TapeBuilder):
         self.concrete = concrete
         self.prescribed, self.along = prescribed, along
         self.origins: dict[int, TrackedArray] = {}
+        self.sizes: dict[int, int] = {}
         self.failure: Failure | None = None
         self.refusal: Refusal | None = None
         self.asked: Callable[[], None] | None = None

@@ -403,6 +403,8 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
     place = next((k for k, value in enumerate(args) if _holds_int(value)), None)
     if place is None or not _is_pure(f):
         return f(*args, **named)
+    if (made := of_length(called, args, named)) is not None:
+        return made
     recorder = current_recorder()
     before, recorder.asked = recorder.asked, _wanted
     refusal, recorder.refusal = recorder.refusal, None
@@ -419,8 +421,6 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
     finally:
         recorder.asked, recorder.refusal = before, refusal
     value = args[place]
-    if (made := of_length(called, args, named)) is not None:
-        return made
     rest = lambda v: _answered(f, (*args[:place], v, *args[place + 1 :]), named)  # noqa: E731 -- its name is its use
     if isinstance(value, (tuple, list)):
         choices = list(map(as_choice, value))

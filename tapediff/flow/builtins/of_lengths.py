@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ...base.current_recording import current_recorder
-from ...ir.instruction import ValueType
+from ...ir.instruction import Computes, ValueType
 from ...numpy_api.joining import as_value
-from ...recording.arrays.compressed import DTYPES, Kept
+from ...recording.arrays.compressed import DTYPES, MOST_ENTRIES, Kept
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..containers.compressed import Compressed
@@ -19,9 +19,8 @@ from ..state.numbers.python_numbers import is_int
 from ..state.tables.columns import counted
 from ..state.values import CHOICES, counted_from, is_data, packed_count, parts
 
-# Maximum number of entries of an array of data-dependent length, and of a matrix.
+# Maximum number of entries of an array of data-dependent length.
 _MOST_ENTRIES = 4096
-_MOST_OF_MATRIX = 1 << 20
 
 
 def of_length(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
@@ -36,16 +35,39 @@ def _of_shape(f: Object, shape: Object, *args: Object, **named: Object) -> Objec
     """Zeros, ones, or an array of one number."""
     lengths = tuple(shape) if type(shape) in (tuple, list) else (shape,)
     extents: list[Object] = [_largest(length) if is_data(length) else length for length in lengths]
-    if any(type(extent) is not int for extent in extents) or np.prod(extents) > _MOST_OF_MATRIX:
+    if not any(map(is_data, lengths)) or any(type(extent) is not int for extent in extents) or np.prod(extents) > MOST_ENTRIES:
         return None
-    made = f(tuple(extents), *args, **named)
+    made = _full(tuple(extents), *args, **named) if f.__name__ in ("full", "broadcast_to") else f(tuple(extents), *args, **named)
     return _first(made, {k - len(lengths): length for k, length in enumerate(lengths) if is_data(length)})
+
+
+def _full(shape: tuple[int, ...], fill_value: Object, dtype: Object = None) -> Object:
+    made = np.broadcast_to(fill_value, shape)
+    return made.astype(dtype) if dtype is not None else made.copy()
+
+
+def _broadcast(f: Object, array: Object, shape: Object) -> Object:
+    """A number or an array, repeated along axes that it lacks."""
+    lengths = tuple(shape) if type(shape) in (tuple, list) else (shape,)
+    if np.ndim(array) and any(map(is_data, lengths[len(lengths) - np.ndim(array) :])):
+        return None
+    return _of_shape(f, shape, array)
+
+
+def _repeated(f: Object, a: Object, repeats: Object) -> Object:
+    """np.repeat or np.tile of a vector or number, as often as data say."""
+    most, a = _largest(repeats), np.ravel(a)
+    if most is None or issubclass(type(a), Computes):
+        return None
+    numbers = np.arange(len(a) * most)
+    places = numbers % max(len(a), 1) if f.__name__ == "tile" else np.minimum(numbers // np.maximum(repeats, 1), len(a) - 1)
+    return _first(np.take(a, places), {-1: repeats * len(a)})
 
 
 def _square(f: Object, n: Object, M: Object = None, k: int = 0, **named: Object) -> Object:
     """The unit matrix."""
     extent = _largest(n)
-    if extent is None or M is not None or extent**2 > _MOST_OF_MATRIX:
+    if extent is None or M is not None or extent**2 > MOST_ENTRIES:
         return None
     return _first(np.eye(extent, k=k, **named), {-1: n, -2: n})
 
@@ -53,15 +75,16 @@ def _square(f: Object, n: Object, M: Object = None, k: int = 0, **named: Object)
 def _range(_: Object, start: Object, stop: Object = None, step: Object = 1, **named: Object) -> Object:
     """np.arange of ints."""
     start, stop = (0, start) if stop is None else (start, stop)
-    if type(step) is not int or step != 1 or not (_is_int(start) and _is_int(stop)):
+    if type(step) is not int or step < 1 or not (_is_int(start) and _is_int(stop)):
         return None
     length = stop - start if type(start) is not int or start else stop
+    length = length if step == 1 else (length + (step - 1)) // step
     if is_data(length) and ends(bounds_of(length))[0] < 0:
         length = np.maximum(length, 0)
     extent = _largest(length)
     if extent is None:
         return None
-    made = _first(np.arange(extent, **named), {-1: length})
+    made = _first(np.arange(extent, **named) * step, {-1: length})
     return made if made is None or (type(start) is int and not start) else made + start
 
 
@@ -78,7 +101,7 @@ def _steps(f: Object, start: Object, stop: Object, num: Object, *args: Object, *
 
 _FUNCTIONS: dict[str, Callable[..., Object]] = {
     **dict.fromkeys(("zeros", "ones", "empty", "full"), _of_shape), **dict.fromkeys(("eye", "identity"), _square), "arange": _range,
-    "linspace": _steps,
+    "linspace": _steps, "broadcast_to": _broadcast, "repeat": _repeated, "tile": _repeated,
 }  # fmt: skip
 
 
@@ -90,8 +113,8 @@ def _largest(length: Object) -> int | None:
     """The largest possible value of a length; None if that is not known, or too large."""
     if not is_data(length):
         return None
-    low, high = ends(bounds_of(length))
-    return int(high) if low >= 0 and high <= _MOST_ENTRIES else None
+    most = Compressed.most(length)
+    return most if most is not None and most <= _MOST_ENTRIES else None
 
 
 def _first(made: Object, lengths: dict[int, Object]) -> Object:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Iterable, Iterator
+from types import FunctionType
 
 import numpy as np
 
-from ...recording.arrays.compressed import LEAST_SIZE, CompressedArray, Kept
-from ...recording.arrays.compressed_functions import are_alike
+from ...base.current_recording import current_recorder
+from ...numpy_api.composed.numpys_own import recorded_code
+from ...recording.arrays.compressed import CompressedArray, Kept
+from ...recording.arrays.compressed_lengths import are_alike
 from ..anything import Object
 from ..state.fork import by_guards, refuse
 from ..state.joins import maybe
-from ..state.numbers.bounds import below, bounds_on_all_paths, difference, ends, note_bounds, outcome
+from ..state.numbers.bounds import below, bounds_of, bounds_on_all_paths, difference, ends, equals, note_bounds, outcome
 from ..state.numbers.python_numbers import note_python
 from ..state.recursions import is_of_sizes
-from ..state.values import Lazy, is_data, note_packed
+from ..state.values import Lazy, Restart, is_data, note_packed, state
+from ..translate import translated
 
 
 class Compressed(CompressedArray, Lazy):
@@ -30,8 +35,43 @@ class Compressed(CompressedArray, Lazy):
         if is_data(count):
             # Of a length that is NumPy's number, a copy is Python's int.
             count = note_python(count + 0 if kept.length is not None and not kept.is_size else count)
-            note_bounds(count, LEAST_SIZE if kept.is_size else 0, kept.extent)
+            if not kept.is_size:
+                note_bounds(count, 0, kept.extent)
         return count
+
+    @staticmethod
+    def by_own_code(function: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
+        if not is_of_sizes() or not isinstance(getattr(function, "_implementation", None), FunctionType):
+            return None
+        recorder = current_recorder()
+        refusal, recorder.refusal = recorder.refusal, None
+        try:
+            found = translated(recorded_code(function))(*args, **named)
+            return found if recorder.refusal is None else None
+        except Restart:
+            raise
+        except Exception:  # noqa: BLE001 -- also NumPy's own: its function is called with the entries, and raises it
+            return None
+        finally:
+            recorder.refusal = refusal
+
+    @staticmethod
+    def most(length: Object) -> int | None:
+        low, high = ends(bounds_of(length))
+        return int(high) if low >= 0 and math.isfinite(high) else None
+
+    @staticmethod
+    def is_below(a: Object, b: Object) -> Object:
+        # Also where this path is not taken, as positions there are inside arrays, too.
+        facts, state.facts = state.facts, {}
+        try:
+            return below(a, b)
+        finally:
+            state.facts = facts
+
+    @staticmethod
+    def are_equal(a: Object, b: Object) -> Object:
+        return equals(a, b)
 
     def _cut(self, axis: int, start: Object, stop: Object, count: Object) -> Object:
         width = difference(start, stop) if is_of_sizes() else None

@@ -28,6 +28,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..users_code import is_mutable
 from .identities import frozen_fields, note_origin
+from .numbers.bounds import equals
 from .numbers.python_numbers import note_kind
 from .numbers.selects import selected
 from .places import mark_made, unwritable
@@ -155,8 +156,24 @@ def _joined_compressed(test: Operand, yes: Object, no: Object) -> Object:
         return None
     for array in map(_memory, (yes, no)):
         state.joined_arrays.setdefault(id(array), (array, array._writes))
-    masks = [where(test, *pair) for pair in zip(parts[0][:-1], parts[1][:-1])]
-    return type(like)(_joined_array(test, parts[0][-1], parts[1][-1]), dict(zip(axes, map(Kept, masks))))
+    whole = _joined_array(test, parts[0][-1], parts[1][-1])
+    kept = {axis: _joined_kept(test, whole.type.shape[axis], *(length_along(value, axis) for value in (yes, no))) for axis in axes}
+    masks = {axis: where(test, *pair) for axis, *pair in zip(axes, parts[0], parts[1]) if kept[axis] is None}
+    return type(like)(whole, {axis: one or Kept(masks[axis]) for axis, one in kept.items()})
+
+
+def _joined_kept(test: Operand, extent: int, yes: Object, no: Object) -> Kept | None:
+    """The first entries of an axis, as many as one of two lengths; None where it has no length."""
+    if yes is None or no is None:
+        return None
+    length = yes if equals(yes, no) is True else note_kind(where(test, yes, no), (test, yes, no))
+    return Kept.first(length, extent)
+
+
+def length_along(value: Object, axis: int) -> Object:
+    """The length of an array along an axis; None where a mask selects entries."""
+    kept = value.kept.get(axis) if issubclass(type(value), CompressedArray) else None
+    return np.shape(_memory(value))[axis] if kept is None else kept.length
 
 
 def _memory(value: Object) -> Object:

@@ -17,7 +17,7 @@ from numpy._core._multiarray_umath import (
 )
 
 from ...base.current_recording import current_recorder
-from ...ir.instruction import Operand, is_tracked
+from ...ir.instruction import Computes, Operand, is_tracked
 from .. import creating
 from ..joining import as_value
 from ..matrices.decompositions import real_eig
@@ -40,6 +40,12 @@ def _converting(name: str, answer: Callable[..., Operand]) -> Callable[..., Oper
     return convert
 
 
+def _instead_of(original: Callable[..., Operand], function: Operand) -> Callable[..., Operand]:
+    """A function with NumPy's own, by which its form for lengths that are data is found."""
+    function.original = original
+    return function
+
+
 def _filled(name: str, value: float) -> Callable[..., Operand]:
     """np.zeros and its relatives with tracked float arrays, so that tracked values can be written into them."""
     original = _ORIGINALS[name]
@@ -51,7 +57,7 @@ def _filled(name: str, value: float) -> Callable[..., Operand]:
             return original(shape, dtype, order)
         return recorder.tracked_constant(np.full(shape, value, dtype))
 
-    return fill
+    return _instead_of(original, fill)
 
 
 def _full(shape: Operand, fill_value: Operand, dtype: Operand = None, order: str = "C") -> Operand:
@@ -73,7 +79,7 @@ class _Converter:
     """NumPy's own class for arguments that may be lists or subclasses."""
 
     def __init__(self, *given: Operand) -> None:
-        self._arrays = tuple(v if is_tracked(v) else as_value(v) for v in given)
+        self._arrays = tuple(v if is_tracked(v) or issubclass(type(v), Computes) else as_value(v) for v in given)
         self.scalar_input = tuple(np.ndim(v) == 0 for v in self._arrays)
 
     def __len__(self) -> int:
@@ -162,6 +168,7 @@ def _copy_of(namespace: dict[str, Operand], made: dict[int, dict[str, Operand]] 
 def _within(function: types.FunctionType, namespace: dict[str, Operand]) -> types.FunctionType:
     made = types.FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
+    made.__dict__["is_numpys_own"] = True
     return made
 
 
@@ -170,14 +177,14 @@ def own_code(function: Callable[..., object]) -> Callable[..., Operand]:
 
     @functools.wraps(function)
     def call(*args: Operand, **named: Operand) -> Operand:
-        return _recorded_code(function)(*args, **named)
+        return recorded_code(function)(*args, **named)
 
     del call.__wrapped__
     return call
 
 
 @functools.cache
-def _recorded_code(function: Operand) -> Callable[..., Operand]:
+def recorded_code(function: Operand) -> Callable[..., Operand]:
     implementation = function._implementation
     return _within(implementation, _copy_of(implementation.__globals__))
 

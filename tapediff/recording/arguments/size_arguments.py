@@ -358,6 +358,9 @@ def _of_sizes(function: UserFunction, extents: Extents, kind: type[CompressedArr
             for number, axis, size in extents.axes:
                 arrays[number] = arrays[number][(slice(None),) * axis + (slice(int(sizes[size])),)]
             return function(*arrays)
+        for size, most in zip(sizes, extents.largest):
+            if is_tracked(size):
+                size._recorder.sizes[size._id] = most
         kept = [Kept.first(size, largest, is_size=True) for size, largest in zip(sizes, extents.largest)]
         axes: dict[int, dict[int, Kept]] = {}
         for number, axis, size in extents.axes:

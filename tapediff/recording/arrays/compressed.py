@@ -7,6 +7,7 @@ point, by a guard. A part that shares memory in NumPy shares it here, as the who
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,26 +23,25 @@ from ...numpy_api.composed.ordering import positions_along
 from ...numpy_api.writing import require_same_kind
 from ...ops.arrays.indexing import GATHER, put
 from ...ops.elementwise.comparison import EXISTS
-from .compressed_functions import (
-    FORMS,
-    FUNCTIONS,
-    METHODS,
-    REDUCED,
+from .compressed_functions import ACCUMULATED, FORMS, FUNCTIONS, METHODS, REDUCED, elementwise, product, sort
+from .compressed_lengths import (
     aligned,
     are_alike,
-    elementwise,
+    from_start,
+    greater,
     is_same_length,
+    lesser,
     of_full_length,
-    product,
     raise_where,
     settled,
-    sort,
 )
 from .tracked import TrackedArray
 
 _ALL = slice(None)
 # Of arrays that are kept whole.
 DTYPES = (FLOAT64, np.dtype(np.float32), INT64, BOOL)
+# Maximum number of entries of one that is not a part of another.
+MOST_ENTRIES = 1 << 20
 # Sizes of arguments that are data are never less: NumPy's rules differ for axes of one entry, and of none.
 LEAST_SIZE = 2
 _OUTSIDE = "an index is out of bounds of an array whose length depends on data"
@@ -134,6 +134,7 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
     T = property(lambda self: type(self)(self.whole.T, {-1 - self.ndim - axis: kept for axis, kept in self.kept.items()}))
     real = property(lambda self: self)
     base = property(lambda self: None)
+    flags = property(lambda self: self.whole.flags)
 
     @property
     def size(self) -> Operand:
@@ -153,6 +154,26 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
     def length_of(kept: Kept) -> Operand:
         """The number of selected entries, by a guard."""
         return int(kept.count())
+
+    @staticmethod
+    def by_own_code(function: Callable[..., Operand], args: tuple[Operand, ...], named: dict[str, Operand]) -> Operand:
+        """The result of a NumPy function by its Python code; None if it has none, or needs the entries."""
+        return None
+
+    @staticmethod
+    def most(length: Operand) -> int | None:
+        """The largest value of a length; None if it is not known."""
+        return length if type(length) is int else None
+
+    @staticmethod
+    def is_below(a: Operand, b: Operand) -> Operand:
+        """a < b for lengths; a plain bool where that is known."""
+        return a < b
+
+    @staticmethod
+    def are_equal(a: Operand, b: Operand) -> Operand:
+        """a == b for lengths; a plain bool where that is known."""
+        return a == b
 
     def settled(self) -> Operand:
         """The array that NumPy makes at this point; a guard on each mask."""
@@ -280,7 +301,7 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
 
     def _part(self, index: Operand) -> Operand:
         """A part that needs no guard; None for others."""
-        if type(index) is type(self) and index.dtype == INT64 and index.ndim == 1 and -self.ndim in self.kept:
+        if -self.ndim in self.kept and isinstance(index, np.ndarray) and index.dtype.kind == "i" and index.ndim:
             return self._taken(index)
         entries = list(index) if type(index) is tuple else [index]
         masks = [k for k, entry in enumerate(entries) if is_mask(entry) or (type(entry) is type(self) and entry.dtype == BOOL)]
@@ -299,15 +320,20 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             return None
         return rest._masked(entries[place], sum(type(entry) is slice for entry in entries[:place]) - rest.ndim)
 
-    def _taken(self, index: CompressedArray) -> CompressedArray:
+    def _taken(self, index: Operand) -> Operand:
         """A copy of the entries at positions along the first axis."""
         axis = -self.ndim
-        made, places = self.packed(axis), index.filled(0)
+        is_whole = type(index) is not type(self)
+        made, places = self.packed(axis), index if is_whole else index.filled(0)
         count = made.kept[axis].count()
         places = np.where(places < 0, places + count, places)
-        raise_where(np.any(index.kept[-1].mask & ((places < 0) | (places >= count))), _out_of_bounds)
+        is_outside = (places < 0) | (places >= count)
+        raise_where(np.any(is_outside if is_whole else index.mask_of(index.kept) & is_outside), _out_of_bounds)
         whole = np.take(made.whole, np.clip(places, 0, made.kept[axis].extent - 1), axis=0)
-        return made.with_kept(axis, whole, index.kept[-1])
+        kept = {k: one for k, one in self.kept.items() if k != axis}
+        if not is_whole:
+            kept.update({k - self.ndim + 1: one for k, one in index.kept.items()})
+        return type(self)(whole, kept) if kept else whole
 
     def _masked(self, index: Operand, axis: int) -> Operand:
         """A copy of the entries that one more mask selects along an axis."""
@@ -327,10 +353,13 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
 
     def _basic(self, entries: list[Operand]) -> Operand:
         """A part by slices, positions and new axes; None for other indices."""
-        used = [k for k, entry in enumerate(entries) if entry is not None]
-        if any(entry is Ellipsis for entry in entries) or len(used) > self.ndim:
+        entries = list(map(_with_ints, entries))
+        rest = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+        missing = self.ndim - sum(entry is not None and entry is not Ellipsis for entry in entries)
+        if len(rest) > 1 or missing < 0:
             return None
-        entries = entries + [_ALL] * (self.ndim - len(used))
+        place = rest[0] if rest else len(entries)
+        entries = [*entries[:place], *[_ALL] * missing, *entries[place + 1 :]]
         used = [k for k, entry in enumerate(entries) if entry is not None]
         made: Operand = self
         for axis in range(-self.ndim, 0):
@@ -357,16 +386,29 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
     def _slice(self, axis: int, key: slice) -> CompressedArray | None:
         """The entries of a slice along an axis; None for what needs a guard."""
         kept, before = self.kept[axis], (_ALL,) * (axis % self.ndim)
-        if (key.start, key.stop, key.step) == (None, None, -1):
-            if kept.length is None:
-                return self.with_kept(axis, self.whole[(*before, key)], Kept(kept.mask[::-1]))
-            # The last entry first: loops end behind the last one.
-            places = kept.length - 1 - np.arange(kept.extent)
-            return self.with_kept(axis, self._along(np.where(places < 0, places + kept.extent, places), axis), kept)
-        if key.step not in (None, 1) or not all(end is None or _is_position(end) for end in (key.start, key.stop)):
+        step = 1 if key.step is None else key.step
+        if type(step) is not int or not step or not all(end is None or _is_position(end) for end in (key.start, key.stop)):
             return None
+        start, stop, made = key.start, key.stop, self
+        if (start, stop, step) == (None, None, -1) and kept.length is None:
+            return self.with_kept(axis, self.whole[(*before, key)], Kept(kept.mask[::-1]))
         made = self.packed(axis)
-        return made._cut(axis, key.start, key.stop, made.kept[axis].count())
+        count = made.kept[axis].count()
+        if step < 0:
+            start, stop = (None if end is None else _behind(end, count) for end in (stop, start))
+        if start is not None or stop is not None:
+            made = made._cut(axis, start, stop, count)
+        if step < 0:
+            # The last entry first: loops end behind the last one.
+            count, extent = made.kept[axis].count(), made.kept[axis].extent
+            places = count - 1 - np.arange(extent)
+            made = made.with_kept(axis, made._along(np.where(places < 0, places + extent, places), axis), made.kept[axis])
+        return made if abs(step) == 1 else made._strided(axis, abs(step))
+
+    def _strided(self, axis: int, step: int) -> CompressedArray:
+        """Each entry whose position along an axis, of which the first ones exist, is a multiple of a step."""
+        whole = self.whole[(*(_ALL,) * (axis % self.ndim), slice(None, None, step))]
+        return self.with_kept(axis, whole, Kept.first((self.kept[axis].count() + (step - 1)) // step, whole.type.shape[axis]))
 
     def _cut(self, axis: int, start: Operand, stop: Operand, count: Operand) -> CompressedArray:
         """The entries from start to stop along an axis, of which the first `count` exist."""
@@ -375,20 +417,22 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         if stop is not None:
             if type(stop) is int:
                 made = self.with_kept(axis, self.whole[(*before, slice(stop) if stop >= 0 else slice(max(n + stop, 0)))], None)
-                count = np.minimum(count, stop) if stop >= 0 else np.maximum(count - -stop, 0)
+                count = lesser(count, stop) if stop >= 0 else greater(count + stop, 0)
             else:
-                count = np.maximum(np.minimum(np.where(stop < 0, stop + count, stop), count), 0)
+                count = greater(lesser(from_start(stop, count), count), 0)
             n = made.whole.type.shape[axis]
         if type(start) is int and start >= 0:
             made = made.with_kept(axis, made.whole[(*before, slice(start, None))], None)
-            count = np.maximum(count - start, 0)
+            count = greater(count - start, 0)
         elif start is not None:
             all_of_it = self.kept[axis].count() if axis in self.kept else self.whole.type.shape[axis]
-            first = np.clip(np.where(start < 0, start + all_of_it, start), 0, n)
+            first = greater(lesser(from_start(start, all_of_it), n), 0)
             most = min(n, -start) if type(start) is int and stop is None else n
             # Different places, also of entries behind the last one: a write to the part must not reach one twice.
             made = made.with_kept(axis, made._along((first + np.arange(most)) % max(n, 1), axis), None)
-            count = np.maximum(count - first, 0)
+            count = greater(count - first, 0)
+        if type(count) is int:
+            return made.with_kept(axis, made.whole[(*before, slice(count))], None)
         return made.with_kept(axis, made.whole, Kept.first(count, made.whole.type.shape[axis]))
 
     def _entry(self, axis: int, key: Operand) -> CompressedArray:
@@ -427,7 +471,7 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         elif self.ndim == 1 and np.shape(value) == () and _is_position(index) and self.kept[-1].length is not None:
             self.whole[self._place(-1, index)] = value
             return
-        elif self.ndim == 1 and np.shape(value) == () and (_is_position(index) or type(index) is slice):
+        elif self.ndim == 1 and np.shape(value) == () and (_is_position(index) or (type(index) is slice and index.step in (None, 1))):
             there, new = self._within(index), value
         else:
             entries: list[Operand] = list(index) if type(index) is tuple else [index]
@@ -479,7 +523,7 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
             place = np.where(key < 0, key + count, key)
             raise_where((place < 0) | (place >= count), _out_of_bounds)
             return kept.mask & (rank == place)
-        if key.step not in (None, 1) or not all(end is None or _is_position(end) for end in (key.start, key.stop)):
+        if not all(end is None or _is_position(end) for end in (key.start, key.stop)):
             return None
         start, stop = (end if end is None else np.where(end < 0, count + end, end) for end in (key.start, key.stop))
         there = kept.mask if start is None else kept.mask & (rank >= start)
@@ -539,6 +583,7 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
     # NumPy's protocols
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand, **kwargs: Operand) -> Operand:
+        kwargs.pop("subok", None)
         out = kwargs.get("out")
         if method == "__call__" and out is not None and len(out) == 1 and type(out[0]) is type(self) and len(kwargs) == 1:
             result = ufunc(*inputs)
@@ -554,6 +599,10 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
                 found = elementwise(ufunc, inputs) if ufunc.signature is None else None
             if found is not None:
                 return found
+        elif method == "accumulate" and ufunc in ACCUMULATED and not kwargs and inputs[0].ndim == 1:
+            # Entries behind the last one change no entry before it.
+            made = inputs[0].packed()
+            return type(made)(ufunc.accumulate(made.filled(ACCUMULATED[ufunc](made.dtype))), made.kept)
         elif method == "reduce" and ufunc in REDUCED and len(inputs) == 1 and set(kwargs) <= {"axis", "keepdims"}:
             found = REDUCED[ufunc](inputs[0], **{"axis": 0, **kwargs})
             if found is not None:
@@ -564,6 +613,7 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
         self, function: Callable[..., Operand], types: Collection[type], args: tuple[Operand, ...], kwargs: dict[str, Operand]
     ) -> Operand:
         found = _called(FUNCTIONS.get(function), args, kwargs)
+        found = self.by_own_code(function, args, kwargs) if found is None else found
         return function(*settled(args), **{key: settled(value) for key, value in kwargs.items()}) if found is None else found
 
     def __getattr__(self, name: str) -> Operand:
@@ -587,18 +637,58 @@ class CompressedArray(NDArrayOperatorsMixin, Computes):
 
     def reshape(self, *shape: Operand, order: str = "C") -> Operand:
         wanted = tuple(shape[0]) if len(shape) == 1 and type(shape[0]) in (tuple, list) else shape
-        long = [k for k, extent in enumerate(wanted) if not (type(extent) is int and extent == 1)]
-        if self.ndim == 1 and len(long) == 1:
-            extent = wanted[long[0]]
-            if (type(extent) is int and extent == -1) or (is_tracked(extent) and is_same_length(extent, self.kept[-1].count())):
-                return self[tuple(_ALL if k in long else None for k in range(len(wanted)))]
-        return self.settled().reshape(*shape, order=order)
+        made = self._reshaped(wanted) if order == "C" else None
+        return self.settled().reshape(*shape, order=order) if made is None else made
+
+    def _reshaped(self, shape: tuple[Operand, ...]) -> Operand:
+        """The entries, row by row, in another shape; None if that needs a guard."""
+        made: Operand = self
+        for axis in self.kept:
+            made = made.packed(axis)
+        old: tuple[Operand, ...] = made.shape
+        total: Operand = math.prod(old)
+        unknown = [k for k, extent in enumerate(shape) if type(extent) is int and extent == -1]
+        if len(unknown) == 1:
+            others = math.prod(extent for k, extent in enumerate(shape) if k not in unknown)
+            if type(others) is int and others < 1:
+                return None
+            rest = 1 if self.are_equal(total, others) is True else total // others
+            shape = tuple(rest if k in unknown else extent for k, extent in enumerate(shape))
+        if self.are_equal(total, math.prod(shape)) is not True:
+            raise_where(total != math.prod(shape), lambda: ValueError("cannot reshape an array of this size"))
+        flat: Operand = np.reshape(made.whole, (-1,))
+        extents = [self.most(extent) or 0 for extent in shape]
+        data = [k for k, extent in enumerate(shape) if is_tracked(extent)]
+        if not 0 < math.prod(extents) <= MOST_ENTRIES or (not data and math.prod(extents) > flat.type.size):
+            return None
+        if {*made.kept} == {-made.ndim} and (not data or (len(data) == 1 and math.prod(extents[: data[0]]) == 1)):
+            for k in data:
+                extents[k] = flat.type.size // math.prod(extents[k + 1 :])
+            whole = np.reshape(flat[: math.prod(extents)], extents)
+        else:
+            places: Operand = np.int64(0)
+            for extent, most in zip(shape, extents):
+                places = (places * extent)[..., None] + np.arange(most)
+            if {*made.kept} != {-made.ndim}:
+                places = made._flat_places(places, old)
+            whole = made._gathered(np.clip(places, 0, flat.type.size - 1))
+        return type(self)(whole, {k - len(shape): Kept.first(shape[k], extents[k]) for k in data}) if data else whole
+
+    def _flat_places(self, places: Operand, shape: tuple[Operand, ...]) -> Operand:
+        """Positions in the whole array, row by row, of positions among the entries."""
+        found, step = 0, 1
+        for extent, whole in zip(shape[::-1], self.whole.type.shape[::-1]):
+            found = found + places % np.maximum(extent, 1) * step
+            places, step = places // np.maximum(extent, 1), step * whole
+        return found
 
     def ravel(self, order: str = "C") -> Operand:
-        return self if self.ndim == 1 else self.settled().ravel(order)
+        made = self if self.ndim == 1 else self._reshaped((-1,)) if order == "C" else None
+        return self.settled().ravel(order) if made is None else made
 
     def flatten(self, order: str = "C") -> Operand:
-        return self.__copy__() if self.ndim == 1 else self.settled().flatten(order)
+        made = self if self.ndim == 1 else self._reshaped((-1,)) if order == "C" else None
+        return self.settled().flatten(order) if made is None else made.__copy__()
 
     def sort(self, axis: int = -1, kind: object = None, order: object = None, *, stable: object = None) -> None:
         if self.ndim > 1:
@@ -621,6 +711,20 @@ def _called(own: Callable[..., Operand] | None, args: tuple[Operand, ...], named
 def is_mask(index: Operand) -> bool:
     """True for an array of bools that is data, as an index."""
     return type(index) is TrackedArray and index.type.dtype == BOOL and bool(index.type.shape)
+
+
+def _with_ints(entry: Operand) -> Operand:
+    """An entry of an index, with Python's ints in place of NumPy's."""
+    if type(entry) is slice:
+        return slice(*map(_with_ints, (entry.start, entry.stop, entry.step)))
+    return int(entry) if isinstance(entry, np.integer) and not is_tracked(entry) else entry
+
+
+def _behind(position: Operand, count: Operand) -> Operand:
+    """The position behind one, as an end of a slice that goes on to lower positions."""
+    if type(position) is int:
+        return count if position == -1 else position + 1
+    return greater(from_start(position, count) + 1, 0)
 
 
 def _is_position(key: Operand) -> bool:

@@ -13,116 +13,37 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ...base.current_recording import current_recorder
-from ...ir.instruction import BOOL, CONSTANT, GUARD, INPUT, Computes, Operand, is_tracked
+from ...ir.instruction import BOOL, Operand, is_tracked
 from ...numpy_api.creating import holds_tracked
-from ...numpy_api.joining import as_value
 from ...numpy_api.kinds import Axis
 from ...numpy_api.reducing import axes_of
+from .compressed_lengths import (
+    aligned,
+    are_alike,
+    broadcast,
+    is_compressed,
+    of_full_length,
+    raise_where,
+)
+from .compressed_shapes import (
+    append,
+    array_split,
+    column_stack,
+    concatenate,
+    expand_dims,
+    hstack,
+    repeat,
+    roll,
+    squeeze,
+    stack,
+    swapaxes,
+    take,
+    transpose,
+    vstack,
+)
 
 # Maximum number of weights of a convolution.
 _MOST_WEIGHTS = 64
-
-# Maximum number of instructions compared to tell whether two values are equal.
-_MOST_COMPARED = 64
-
-
-def is_compressed(value: Operand) -> bool:
-    return issubclass(type(value), Computes)
-
-
-def raise_where(condition: Operand, error: Callable[[], Exception]) -> None:
-    """Raise an error where a condition holds; by a guard, if no other way is known."""
-    recorder = current_recorder()
-    if recorder.raise_where is not None:
-        recorder.raise_where(condition, error)
-    elif condition:
-        raise error()
-
-
-def settled(value: Operand) -> Operand:
-    """A value with plain NumPy's arrays in place of compressed ones."""
-    if is_compressed(value):
-        return value.settled()
-    return type(value)(map(settled, value)) if type(value) in (list, tuple) else value
-
-
-# Lengths
-
-
-def are_alike(a: Operand, b: Operand) -> bool:
-    """True if two selections are known to be of the same places."""
-    return a is b or _is_same(a.mask, b.mask)
-
-
-def _is_same(a: Operand, b: Operand) -> bool:
-    """True if two tracked values are known to be equal, as the same operations compute them."""
-    if a.type != b.type or b._recorder is not a._recorder:
-        return False
-    instructions, pending, left = a._recorder.instructions, [(a._id, b._id)], _MOST_COMPARED
-    while pending:
-        first, second = pending.pop()
-        if first == second:
-            continue
-        one, other, left = instructions[first], instructions[second], left - 1
-        if left < 0 or one.op is not other.op or one.op in (INPUT, GUARD) or one.type != other.type or len(one.inputs) != len(other.inputs):
-            return False
-        if not (_is_same_array(one.params, other.params) if one.op is CONSTANT else one.params == other.params):
-            return False
-        pending += zip(one.inputs, other.inputs)
-    return True
-
-
-def _is_same_array(one: Sequence[Operand], other: Sequence[Operand]) -> bool:
-    return one is other or np.array_equal(one[0], other[0])
-
-
-def aligned(parts: Sequence[tuple[Operand, int]]) -> list[Operand]:
-    """Arrays whose lengths along the given axes agree, entry beside entry; Nones if that is not known."""
-    first = parts[0][0].kept[parts[0][1]]
-    if all(are_alike(first, array.kept[axis]) for array, axis in parts):
-        return [array for array, _ in parts]
-    made = [(array.packed(axis), axis) for array, axis in parts]
-    lengths = [array.kept[axis].length for array, axis in made]
-    if not all(is_same_length(lengths[0], length) for length in lengths[1:]):
-        return [None] * len(parts)
-    shortest = min((array.kept[axis] for array, axis in made), key=lambda kept: kept.extent)
-    return [array.resized(axis, shortest) for array, axis in made]
-
-
-def is_same_length(a: Operand, b: Operand) -> bool:
-    """True if two lengths are equal: by the same operations, or by a guard."""
-    if not (is_tracked(a) and is_tracked(b)):
-        return bool(a == b)
-    return _is_same(a, b) or bool(a == b)
-
-
-def of_full_length(value: Operand, axis: int, like: Operand) -> Operand:
-    """An array as a compressed one of which everything is selected along an axis."""
-    if not is_compressed(value):
-        value = as_value(value)
-        value = type(like)(value if is_tracked(value) else current_recorder().tracked_constant(value), {})
-    extent = value.whole.type.shape[axis]
-    kind: Operand = type(next(iter(like.kept.values())))
-    return value.with_kept(axis, value.whole, kind.first(extent, extent))
-
-
-def broadcast(values: Sequence[Operand]) -> tuple[list[Operand], dict[int, Operand]] | None:
-    """Operands of equal lengths in place of compressed arrays, and what is kept of the result; None if lengths may differ."""
-    operands, kept = list(values), {}
-    for axis in sorted({axis for value in values if is_compressed(value) for axis in value.kept}):
-        places = [k for k, value in enumerate(operands) if is_compressed(value) and axis in value.kept]
-        for k, value in enumerate(operands):
-            shape = value.whole.type.shape if is_compressed(value) else np.shape(value)
-            if k not in places and len(shape) >= -axis and shape[axis] != 1:
-                operands[k] = of_full_length(value, axis, operands[places[0]])
-                places.append(k)
-        found = aligned([(operands[k], axis) for k in places])
-        if found[0] is None:
-            return None
-        for k, value in zip(places, found):
-            operands[k] = value
-        kept[axis] = found[0].kept[axis]
-    return [value.whole if is_compressed(value) else value for value in operands], kept
 
 
 # Elementwise functions
@@ -350,29 +271,26 @@ def _at_each(function: Callable[[Operand], Operand], value: Operand) -> Operand:
     return elementwise(function, (value,)) if is_compressed(value) else function(value)
 
 
-def _roll(a: Operand, shift: Operand, axis: int | None = None) -> Operand:
-    if np.ndim(shift):
-        return None
-    made = a.packed()
-    kept = made.kept[-1]
-    count = kept.count()
-    places = (np.arange(kept.extent) - shift) % np.maximum(count, 1)
-    return type(a)(np.take(made.whole, places, mode="clip"), made.kept)
-
-
 def _convolve(a: Operand, v: Operand, mode: str = "full") -> Operand:
     """The convolution with a few numbers."""
-    if is_compressed(v) or not is_compressed(a) or np.ndim(a) != 1 or np.ndim(v) != 1 or not 0 < len(v) <= _MOST_WEIGHTS:
+    if np.ndim(a) != 1 or np.ndim(v) != 1:
         return None
-    count, weights = len(v), v[::-1]
-    if mode not in ("full", "valid") or not a.kept[-1].count() >= count:
+    kept = v.packed().kept[-1] if is_compressed(v) else None
+    most, count = (len(v),) * 2 if kept is None else (kept.extent, kept.count())
+    if not is_compressed(a) or mode not in ("full", "same", "valid") or not 0 < most <= _MOST_WEIGHTS:
         return None
-    if mode == "full" and count > 1:
-        a = np.concatenate([np.zeros(count - 1), a, np.zeros(count - 1)])
-    return sum((a[k : k + 1 - count or None] * weights[k] for k in range(1, count)), a[: 1 - count or None] * weights[0])
+    n = a.shape[0]
+    if (kept is not None or mode != "full") and current_recorder().compressed.is_below(n, count):
+        return None
+    weights, ends = v if kept is None else v.packed().filled(0.0), np.zeros(most - 1)
+    a = np.concatenate([ends, a, ends]) if most > 1 else a
+    found: Operand = sum((a[most - 1 - k : -k or None] * weights[k] for k in range(1, most)), a[most - 1 :] * weights[0])
+    if mode == "full":
+        return found if kept is None else found[: n + count - 1]
+    return found[count - 1 : n] if mode == "valid" else found[(count - 1) // 2 :][:n]
 
 
-# Products and joins
+# Products
 
 
 def product(a: Operand, b: Operand) -> Operand:
@@ -405,65 +323,6 @@ def _dot(a: Operand, b: Operand) -> Operand:
 
 def _outer(a: Operand, b: Operand) -> Operand:
     return a[:, None] * b[None, :] if np.ndim(a) == np.ndim(b) == 1 else None
-
-
-def _concatenate(arrays: Operand, axis: int = 0) -> Operand:
-    parts = [part if is_compressed(part) else as_value(part) for part in arrays]
-    like = next(part for part in parts if is_compressed(part))
-    ((place,), ndim) = axes_of(axis, like.ndim), like.ndim
-    axis = place - ndim
-    others = {k for part in parts if is_compressed(part) for k in part.kept} - {axis}
-    if any(part.ndim != ndim for part in parts) or any(not is_compressed(part) or others - {*part.kept} for part in parts if others):
-        return None
-    kept = {}
-    for k in others:
-        parts = aligned([(part, k) for part in parts])
-        if parts[0] is None:
-            return None
-        kept[k] = parts[0].kept[k]
-    whole = np.concatenate([part.whole if is_compressed(part) else part for part in parts], axis=axis)
-    own = next((part.kept[axis] for part in parts if is_compressed(part) and axis in part.kept), None)
-    if own is not None:
-        kept[axis] = type(own)(np.concatenate([_mask(part, axis) for part in parts]))
-    return type(like)(whole, kept)
-
-
-def _mask(part: Operand, axis: int) -> Operand:
-    """What is selected along an axis: by default everything."""
-    if is_compressed(part) and axis in part.kept:
-        return part.kept[axis].mask
-    return np.ones((part.whole.type.shape if is_compressed(part) else part.shape)[axis], bool)
-
-
-def _append(arr: Operand, values: Operand, axis: int | None = None) -> Operand:
-    if axis is None:
-        return _concatenate([arr, np.ravel(values)]) if np.ndim(arr) == 1 else None
-    return _concatenate([arr, values], axis)
-
-
-def _hstack(tup: Operand) -> Operand:
-    return _concatenate(tup, 0 if all(np.ndim(part) == 1 for part in tup) else 1)
-
-
-def _vstack(tup: Operand) -> Operand:
-    return _concatenate([part[None, :] if np.ndim(part) == 1 else part for part in tup])
-
-
-def _stack(arrays: Operand, axis: int = 0) -> Operand:
-    """Stack vectors as rows or columns."""
-    if axis not in (0, 1, -1) or any(np.ndim(part) != 1 for part in arrays):
-        return None
-    return _concatenate([part[None, :] if axis == 0 else part[:, None] for part in _of_one_length(arrays)], axis)
-
-
-def _of_one_length(arrays: Operand) -> list[Operand]:
-    """Vectors entry beside entry, where that is known."""
-    found = aligned([(part, -1) for part in arrays]) if all(map(is_compressed, arrays)) else [None]
-    return list(arrays) if found[0] is None else found
-
-
-def _column_stack(tup: Operand) -> Operand:
-    return _concatenate([part[:, None] if np.ndim(part) == 1 else part for part in tup], 1)
 
 
 # Matrices
@@ -501,7 +360,9 @@ def _lstsq(a: Operand, b: Operand, rcond: Operand = None) -> Operand:
 
 
 def _diag(v: Operand, k: int = 0) -> Operand:
-    """The diagonal of a matrix of which the same rows and columns are selected."""
+    """The diagonal of a matrix of which the same rows and columns are selected, or the matrix of a diagonal."""
+    if is_compressed(v) and v.ndim == 1 and not k:
+        return type(v)(np.diag(v.whole), {-1: v.kept[-1], -2: v.kept[-1]})
     if k or not is_compressed(v) or v.ndim != 2 or {*v.kept} != {-1, -2} or not are_alike(v.kept[-1], v.kept[-2]):
         return None
     return type(v)(np.diag(v.whole), {-1: v.kept[-1]})
@@ -555,10 +416,6 @@ def _softmax(function: Callable[..., Operand], a: Operand, axis: Axis = None) ->
     return type(a)(function(a.filled(-np.inf, over), axis), a.kept)
 
 
-def _expand_dims(a: Operand, axis: int) -> Operand:
-    return a[(*[slice(None)] * axes_of(axis, a.ndim + 1)[0], None)] if type(axis) is int else None
-
-
 def _like(function: Callable[..., Operand]) -> Callable[..., Operand]:
     """A new array of the same shape, of one number."""
 
@@ -568,6 +425,13 @@ def _like(function: Callable[..., Operand]) -> Callable[..., Operand]:
     return like
 
 
+def _select(condlist: Operand, choicelist: Operand, default: Operand = 0) -> Operand:
+    """The first choice whose condition holds."""
+    for condition, choice in zip(condlist[::-1], choicelist[::-1], strict=True):
+        default = np.where(condition, choice, default)
+    return default
+
+
 # By the name that `of_form` gives: functions of the function and its arguments.
 FORMS: dict[str, Callable[..., Operand]] = {
     "entries": elementwise_form, "solve": _solve, "matrix of a square one": _matrix_of_square,
@@ -575,6 +439,7 @@ FORMS: dict[str, Callable[..., Operand]] = {
 }  # fmt: skip
 
 METHODS: dict[str, Callable[..., Operand]] = {
+    "transpose": transpose, "swapaxes": swapaxes, "conj": lambda a: a.copy(), "squeeze": squeeze, "repeat": repeat, "take": take,
     "sum": _sum, "prod": _reduction(np.prod), "mean": _reduction(np.mean), "var": _reduction(np.var), "std": _reduction(np.std),
     "any": _reduction(np.any), "all": _reduction(np.all), "max": _max, "min": _min, "argmax": _position(True),
     "argmin": _position(False), "cumsum": _cumulative(np.cumsum, 0), "cumprod": _cumulative(np.cumprod, 1), "dot": _dot,
@@ -586,13 +451,18 @@ REDUCED: dict[np.ufunc, Callable[..., Operand]] = {
     np.logical_or: METHODS["any"],
 }  # fmt: skip
 
+# What fills the other entries.
+ACCUMULATED: dict[np.ufunc, Callable[[np.dtype], Operand]] = {
+    np.add: lambda _: 0, np.multiply: lambda _: 1, np.maximum: _least, np.minimum: _largest,
+}  # fmt: skip
+
 FUNCTIONS: dict[Operand, Callable[..., Operand]] = {
     **{getattr(np, name): function for name, function in METHODS.items()},
     **{
         function: _by_entries(function)
         for function in (np.clip, np.around, np.nan_to_num, np.sinc, np.i0, np.isclose, np.real, np.fix)
     },
-    np.where: _where, np.interp: _interp, np.searchsorted: _searchsorted,
+    np.array_split: array_split, np.where: _where, np.select: _select, np.interp: _interp, np.searchsorted: _searchsorted,
     np.amax: _max, np.amin: _min, np.ptp: lambda a, axis=None: _max(a, axis) - _min(a, axis),
     np.count_nonzero: lambda a, axis=None: _sum(a != 0, axis), np.average: _average,
     np.linalg.norm: _of_vectors(_norm), np.sort: sort, np.median: _of_vectors(_median), np.quantile: _quantile,
@@ -600,17 +470,18 @@ FUNCTIONS: dict[Operand, Callable[..., Operand]] = {
     np.percentile: lambda a, q, axis=None: _quantile(a, q, axis, per=100.0), np.diff: _of_vectors(_diff), np.dot: _dot,
     np.inner: lambda a, b: _dot(a, b) if np.ndim(a) == np.ndim(b) == 1 else None,
     np.vdot: lambda a, b: _dot(a, b) if np.ndim(a) == np.ndim(b) == 1 else None, np.outer: _outer,
-    np.concatenate: _concatenate, np.append: _append, np.hstack: _hstack, np.vstack: _vstack, np.stack: _stack,
-    np.column_stack: _column_stack, np.linalg.solve: partial(_solve, np.linalg.solve),
+    np.concatenate: concatenate, np.append: append, np.hstack: hstack, np.vstack: vstack, np.stack: stack,
+    np.column_stack: column_stack, np.linalg.solve: partial(_solve, np.linalg.solve),
     np.linalg.cholesky: partial(_matrix_of_square, np.linalg.cholesky), np.tril: _triangle(np.tril), np.triu: _triangle(np.triu),
     np.linalg.lstsq: _lstsq, np.diag: _diag, np.diagonal: _diag, np.trace: _trace, np.ix_: _ix,
     np.linalg.inv: partial(_matrix_of_square, np.linalg.inv), np.linalg.slogdet: partial(_number_of_square, np.linalg.slogdet),
-    np.linalg.det: partial(_number_of_square, np.linalg.det), np.trapezoid: _trapezoid, np.roll: _of_vectors(_roll),
-    np.convolve: _convolve,
+    np.linalg.det: partial(_number_of_square, np.linalg.det), np.trapezoid: _trapezoid, np.roll: _of_vectors(roll),
+    np.convolve: _convolve, np.correlate: lambda a, v, mode="valid": _convolve(a, v[::-1], mode),
     np.digitize: lambda x, bins, right=False: None if np.ndim(x) != 1 else elementwise(lambda v: np.digitize(v, bins, right), (x,)),
     np.flip: _of_vectors(lambda m: m[::-1]), np.copy: lambda a: a.__copy__(), np.ravel: lambda a: a.ravel(),
-    np.reshape: lambda a, shape: a.reshape(shape), np.expand_dims: _expand_dims,
-    np.transpose: lambda a: a.T, np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a: a.size,
+    np.reshape: lambda a, shape: a.reshape(shape), np.expand_dims: expand_dims,
+    np.result_type: lambda *kinds: np.result_type(*[kind.dtype if is_compressed(kind) else kind for kind in kinds]),
+    np.transpose: lambda a, axes=(): transpose(a, *axes), np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a: a.size,
     np.zeros_like: _like(np.zeros_like), np.ones_like: _like(np.ones_like), np.full_like: _like(np.full_like),
     np.empty_like: _like(np.zeros_like), np.compress: lambda condition, a: a[condition] if a.ndim == 1 else None,
 }  # fmt: skip

@@ -26,7 +26,7 @@ from ...base.called_names import is_called_by
 from ...base.current_recording import current_recorder
 from ...base.operating_system import at_fork
 from ...base.source_location import is_library_file
-from ...ir.instruction import Operand, is_tracked
+from ...ir.instruction import Computes, Operand, is_tracked
 from ...numpy_api import creating
 from ...numpy_api.complex_numbers.pair import is_complex
 from ...numpy_api.composed import choosing, filling, numpys_own, per_element
@@ -55,6 +55,11 @@ def _first(args: tuple[Operand, ...], named: dict[str, Operand]) -> bool:
 
 def _any(args: tuple[Operand, ...], named: dict[str, Operand]) -> bool:
     return any(map(holds_tracked, args)) or any(map(holds_tracked, named.values()))
+
+
+def _any_whole(args: tuple[Operand, ...], named: dict[str, Operand]) -> bool:
+    """Of arrays that stand for others, NumPy's dispatch asks these."""
+    return _any(args, named) and not any(issubclass(type(value), Computes) for value in (*args, *named.values()))
 
 
 def _list_first(args: tuple[Operand, ...], _: dict[str, Operand]) -> bool:
@@ -148,7 +153,7 @@ _ANSWERS: dict[str, tuple[Callable[..., Operand], Callable[..., bool]]] = {
         ("fromiter", creating.fromiter, _always),
         ("arange", creating.arange, _any),
         ("require", filling.require, _first),
-        ("take", choosing.take, _any),
+        ("take", choosing.take, _any_whole),
         *((name, creating.of_a_list(getattr(np, name)), _list_first) for name in _OF_LISTS),
         ("sum", creating.of_a_list(np.sum), _long_list_first),
         ("ix_", _with_lists_as_arrays(np.ix_), _any),

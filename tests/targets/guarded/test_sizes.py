@@ -357,7 +357,7 @@ def guarded_at_two_sizes(f: Any) -> td.GuardedTape:
 
 
 def test_a_size_that_python_needs_has_a_tape_for_each_value() -> None:
-    f = lambda x: np.sum(np.kron(x, 2.0)) * len(x)
+    f = lambda x: np.sum(np.abs(np.fft.rfft(x)) ** 2) * len(x)
     tape = guarded(f)
     for n in (3, 5, 4, 3, 5, 4, 6):
         agree(tape, f, np.linspace(1, 2, n))

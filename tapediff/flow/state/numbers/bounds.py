@@ -15,11 +15,13 @@ import numpy as np
 
 from ....ir.instruction import CONSTANT
 from ....ops.arrays.indexing import INDEX
+from ....recording.arrays.compressed import LEAST_SIZE
 from ....recording.arrays.tracked import TrackedArray
 from ...anything import Object
 from ..values import choice_of, inputs_of, is_data, negated, op_of, state, type_of
 from .equal_tests import first_equal
 from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
+from .linear import Linear, linear, linear_of
 from .python_numbers import note_kind, type_if_known
 
 _COMPARISONS: dict[str, Callable[..., bool]] = {
@@ -100,10 +102,54 @@ def equals(a: Object, b: Object) -> Object:
 
 def _compared(name: str, a: Object, b: Object) -> Object:
     told = _told(name, bounds_of(a), bounds_of(b)) if is_data(a) or is_data(b) else None
+    if told is None and _is_of_sizes() and _is_int(a) and _is_int(b):
+        told = _told(name, _of_linear(linear(a).plus(linear(b), -1)), exactly(0))
     if told is not None:
         return told
     test: Object = _COMPARISONS[name](a, b)
     return first_equal(test) if is_data(test) else test
+
+
+def _is_of_sizes() -> bool:
+    return state.recorder is not None and state.recorder.is_of_sizes
+
+
+def _is_int(value: Object) -> bool:
+    return type(value) is int or (is_data(value) and not value.type.shape and value.type.dtype.kind == "i")
+
+
+def _of_linear(form: Linear) -> Bounds:
+    """The least and the greatest value of a sum on this path."""
+    return _least(form, _MOST_EXPANDED), -_least(Linear(0, {}).plus(form, -1), _MOST_EXPANDED)
+
+
+def _least(form: Linear, left: int) -> float:
+    """A lower bound of a sum, by its terms, and by what minima, maxima, choices and quotients are made of."""
+    low, compound = float(form.constant), None
+    for key, (times, recorder, number) in form.terms.items():
+        node = _node(recorder, number)
+        low += min(times * end for end in ends(_narrowed(recorder, number, _on_path(recorder, number))))
+        compound = (key, times, recorder, node) if node.name in _COMPOUND else compound
+    if compound is None or not left or low > 0:
+        return low
+    key, times, recorder, node = compound
+    rest = Linear(form.constant, {other: term for other, term in form.terms.items() if other != key})
+    if node.name == "floor_divide":
+        divisor = of_array(np.asarray(_node(recorder, node.inputs[1]).params[0])) if op_of(recorder, node.inputs[1]) is CONSTANT else ()
+        by, inner = (int(ends(divisor)[0]) if divisor else 0), linear_of(recorder, node.inputs[0])
+        if by < 1:
+            return low
+        # by * (x // by) is x less a remainder.
+        made = Linear(0, {}).plus(rest, by).plus(inner, times)
+        least = (_least(made, left - 1) - max(times, 0) * (by - 1)) / by
+        return max(low, math.ceil(least) if math.isfinite(least) else least)
+    sides = [_least(rest.plus(linear_of(recorder, k), times), left - 1) for k in node.inputs[-2:]]
+    is_either = node.name == "select" or (node.name == "minimum") == (times > 0)
+    return max(low, min(sides) if is_either else max(sides))
+
+
+_COMPOUND = ("minimum", "maximum", "select", "floor_divide")
+_MOST_EXPANDED = 5
 
 
 def _told(name: str, a: Bounds, b: Bounds) -> bool | None:
@@ -151,7 +197,8 @@ class _Numbers(NamedTuple):
 def _numbers(recorder: Object) -> _Numbers:
     found: _Numbers | None = state.bounds.get(id(recorder))
     if found is None:
-        found = state.bounds[id(recorder)] = _Numbers({}, {})
+        sizes: dict[int, Bounds] = {number: (LEAST_SIZE, most) for number, most in recorder.sizes.items()}
+        found = state.bounds[id(recorder)] = _Numbers(sizes, {})
     return found
 
 
@@ -179,7 +226,8 @@ def _of_instruction(recorder: Object, wanted: int) -> Bounds:
         if left:
             pending += left
             continue
-        memo[number] = _result(recorder, node, memo)
+        origin = recorder.origins.get(number) if _is_of_sizes() else None
+        memo[number] = _result(recorder, node, memo) if origin is None else bounds_on_all_paths(origin)
         pending.pop()
     return memo[wanted]
 
