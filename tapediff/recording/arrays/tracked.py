@@ -310,7 +310,8 @@ class TrackedArray(Versioned):
         return functions.call_function(function, args, kwargs)
 
     def __getattr__(self, name: str) -> Operand:
-        if name in functions.METHODS:
+        # Arrays of newer versions of NumPy lack some.
+        if name in functions.METHODS and hasattr(np.ndarray, name):
             return _Bound(name, self)
         if name == "as_integer_ratio" and library_function():
             escaped(self, "a fraction", "")  # the caller would go on without this attribute

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff import numpy_api as functions
 from tapediff.recording.arrays import numbers
 
 X = np.linspace(0.2, 1.4, 12)
@@ -115,3 +116,20 @@ def test_an_array_of_whole_numbers_still_multiplies_a_list():
     f = lambda x: np.sum(x * (np.argsort(x) * [1, 2, 3]))
     x = np.array([2.0, 0.5, 1.0])
     assert td.compile(f, x)(x) == f(x)
+
+
+# `type` is the engine's own.
+@pytest.mark.parametrize("name", sorted(name for name in {*functions.METHODS, *dir(np.ndarray)} - {"type"} if not name.startswith("_")))
+def test_tracked_arrays_have_the_attributes_of_numpys(name):
+    """Code asks for them with hasattr; a method that NumPy has dropped must not be there, either."""
+
+    def program(x):
+        return x.sum() if hasattr(x, name) else x.sum() * 2.0
+
+    x = np.array([[1.0, 2.0]])
+    try:
+        tape = td.record(program, x)
+    except td.TapediffError as refused:
+        assert hasattr(x, name), refused  # noqa: PT017 -- the attribute exists, and is refused by name
+    else:
+        assert tape(x) == program(x)
