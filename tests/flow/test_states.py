@@ -106,6 +106,8 @@ def nested(x):
     for v in x:
         if v > 0.5:
             state = A(B(v))
+        elif v > 0:
+            state = A(state.x)
         else:
             state.x.x += 0.1 * v
         total += state.x.x**2
@@ -239,7 +241,7 @@ def test_states_take_one_recording(program):
     assert recordings(lambda x: program(np.concatenate([x, x[::-1] * 0.7, x]))) == 1
 
 
-@pytest.mark.parametrize("program", [in_an_attribute, in_a_variable, lists, the_first_comes_back])
+@pytest.mark.parametrize("program", [in_an_attribute, in_a_variable, lists, nested, the_first_comes_back])
 def test_long_loops_carry_states_part_by_part(program):
     long = lambda x: program(np.concatenate([np.tile(x, 250), x[::-1] * 0.7]))
     g = td.GuardedTape(long)

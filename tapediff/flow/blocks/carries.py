@@ -220,11 +220,13 @@ def made_anew(form: Form, value: Object, *, is_replaced: bool = False) -> Iterat
     elif isinstance(form, Conditional):
         yield from made_anew(form.form, parted(value)[1], is_replaced=is_replaced)
     elif isinstance(form, Options):
+        # Only one option holds, so several may contain the same object.
+        others = list[Object]()
         for option in value.options if type(value) is Choice else (value,):
-            for part in form.options:
-                if not isinstance(part, Constant) and part.leaves(option) is not None:
-                    yield from made_anew(part, option, is_replaced=is_replaced)
-                    break
+            part = next((part for part in form.options if part.leaves(option) is not None), None)
+            found = [] if part is None else list(made_anew(part, option, is_replaced=is_replaced))
+            yield from (thing for thing in found if not any(thing is other for other in others))
+            others += found
 
 
 def made_new(form: Form, value: Object) -> list[Object]:

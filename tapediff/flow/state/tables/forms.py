@@ -363,8 +363,14 @@ def _of_new(value: Object, depth: int) -> Form:
     """The narrowest form of an object that an iteration has created, part by part."""
     if depth == _DEEPEST:
         raise Unjoinable(*_TOO_DEEP)
-    parts = [_of_new(part, depth + 1) if is_mutable(part) and id(part) in state.young else form_of(part) for part in parts_of(value)]
-    return Parts(type(value), _names(value), parts, is_of_new=True)
+    return Parts(type(value), _names(value), [_of_part(part, depth + 1) for part in parts_of(value)], is_of_new=True)
+
+
+def _of_part(value: Object, depth: int) -> Form:
+    """The narrowest form of a part, which may be such objects, too."""
+    if type(value) is Choice and value.index is None:
+        return Options([_of_part(value.options[0], depth)]).wider(value, depth)
+    return _of_new(value, depth) if is_mutable(value) and id(value) in state.young else form_of(value)
 
 
 _TOO_DEEP = "objects created in a loop are nested too deeply", "keep numbers in variables"
