@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from flow.one_tape import recordings
+from flow.one_tape import POINTS, recordings
+from tapediff.flow.state.fork import all_or_nothing
+from tapediff.flow.state.places import Entry, put
+from tapediff.flow.state.values import Unjoinable
 
 
 @dataclass
@@ -365,3 +368,53 @@ def test_rows_of_long_lists_are_chosen_by_gathers(count):
         assert np.isclose(tape(point), program(point.copy()))
         np.testing.assert_allclose(td.gradient(tape, point), td.gradient(td.record(program, point), point))
     assert tape.stats.recordings == 1
+
+
+def slices_replaced(x):
+    """Neighbours merge in a list, in a loop within a loop: two entries become one."""
+    rows = [Point(v, 1.0, 0.0) for v in x[:4]]
+    for t in range(3):
+        for row in rows:
+            row.a += 0.1 * x[t]
+        i = 0
+        while i < len(rows) - 1:
+            p, q = rows[i], rows[i + 1]
+            if q.a - p.a < 0.3:
+                rows[i : i + 2] = [Point(0.5 * (p.a + q.a), p.b + q.b, 0.1)]
+            else:
+                i += 1
+    return sum(row.a * row.b * (k + 1) for k, row in enumerate(rows))
+
+
+def slices_of_numbers_replaced(x):
+    numbers = list(x[:5])
+    for t in range(3):
+        numbers = [v * 0.9 + 0.1 * x[t] for v in numbers]
+        i = 0
+        while i < len(numbers) - 1:
+            if numbers[i + 1] - numbers[i] < 0.3:
+                numbers[i : i + 2] = [0.5 * (numbers[i] + numbers[i + 1])]
+            else:
+                i += 1
+    return sum(v * (k + 1) for k, v in enumerate(numbers))
+
+
+@pytest.mark.parametrize("program", [slices_replaced, slices_of_numbers_replaced])
+def test_slices_are_replaced_in_one_recording(program):
+    assert recordings(program, POINTS[:8]) == 1
+
+
+def test_results_of_a_loop_are_stored_in_all_places_or_in_none():
+    holder = {"a": 1, "b": 2}
+
+    @all_or_nothing()
+    def store():
+        put(Entry(holder, "a"), 3)
+        raise Unjoinable("b cannot be stored", "")
+
+    with pytest.raises(Unjoinable):
+        store()
+    assert holder == {"a": 1, "b": 2}
+    with all_or_nothing():
+        put(Entry(holder, "a"), 3)
+    assert holder == {"a": 3, "b": 2}

@@ -171,8 +171,8 @@ def rows_in(form: Slots, value: Object) -> list[Object]:
 def have_repetitions(value: Object) -> Object:
     """The condition that a list holds a mutable object twice."""
     found = list(map(parted, value))
-    if all(type(one) is not Choice for _, one in found):
-        return len({id(one) for _, one in found}) < len(found)
+    if all(type(one) is not Choice for _, one in found) and len({id(one) for _, one in found}) == len(found):
+        return False
     reference = reference_of([one for _, one in found])
     assert reference is not None, "of rows"
     numbers = [(condition, reference.number(one)) for condition, one in found]

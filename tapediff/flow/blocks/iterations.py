@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -35,7 +36,7 @@ from ..containers.compressed import Compressed
 from ..containers.lengths import are_of_here
 from ..containers.positions import inside_array
 from ..report import Reason
-from ..state.fork import decided, end_loop, exclude, in_side, is_apart
+from ..state.fork import all_or_nothing, decided, end_loop, exclude, in_side, is_apart
 from ..state.joins import chosen
 from ..state.numbers.large_ints import LARGEST_CARRIED, TOO_LARGE, growing_ints
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
@@ -660,14 +661,28 @@ class Loop:
                     return False
                 raise Unjoinable(*reason[:3], raises=reason.raises)
             made[loop_ended(why).key] = False
+        with all_or_nothing():
+            self._store(returned, first, made)
+        return True
+
+    def _store(self, returned: Operand, first: Object, made: dict[Object, Object]) -> None:
+        """Store the results in places.
+
+        Args:
+            made: by key, the carries' last values.
+        """
+        count, n = None if self.source is None else self.source.count, len(self._carries())
         for key, one in self.changed.items():
             before = one.place.get()
             if isinstance(one.form, Slots) and is_of_rows(one.form):
                 self._withdraw(one.form, one.place)
             if one.form is None:
                 # The object that the last iteration created is not known.
-                last = Unread(key, is_behind=True)
-                put(one.place, chosen(first, last, before) if self.may_not_run else last)
+                last: Object = Unread(key, is_behind=True)
+                if self.may_not_run:
+                    with suppress(Unjoinable):
+                        last = chosen(first, last, before)
+                put(one.place, last)
             elif self.may_not_run:
                 put(one.place, or_before(first, one.form, made[key], before, is_contents=isinstance(one.place, Contents)))
             else:
@@ -685,7 +700,6 @@ class Loop:
             number += width
             rows = zip(*columns) if columns else ((),) * (count or 0)
             put(place, [*place.get(), *(form.made(row) for row in map(iter, rows) for form in forms)])
-        return True
 
 
 def _code_of(block: Object) -> Object:

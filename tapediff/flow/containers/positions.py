@@ -47,7 +47,7 @@ from .entries import (
     ranked_within,
     settled_contents,
 )
-from .lengths import cut, entry
+from .lengths import cut, entry, packed
 
 _NAMES = {str: "string", range: "range object", np.ndarray: "array"}
 _CUT = (list, tuple)
@@ -249,7 +249,10 @@ def replace_slice(holder: Object, key: slice, values: Object) -> None:
     found = [(condition, place, value) for condition, place, value in ranked(holder)]
     before = [(both(condition, below(place, start)), value) for condition, place, value in found]
     after = [(both(condition, negated(below(place, stop))), value) for condition, place, value in found]
-    put(holder, [*noted(before), *values, *noted(after)])
+    made = [*noted(before), *values, *noted(after)]
+    most = len(values) + int(ends(bounds_of(count))[1])
+    # Unpacked, a list would double with each slice.
+    put(holder, made if len(made) <= most else packed(made)[:most])
 
 
 def rotate(holder: Object, steps: Object) -> None:

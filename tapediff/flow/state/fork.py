@@ -39,6 +39,7 @@ from .places import (
     Plain,
     Version,
     changes,
+    hand_on,
     hand_on_made,
     loop_ended,
     note_variables,
@@ -111,6 +112,21 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
         hand_on_made(journal)
         state.facts = before
     return Ran(result, final, error)
+
+
+@contextmanager
+def all_or_nothing() -> Generator[None]:
+    """Store values in several places; where that fails, in none."""
+    journal = Journal()
+    state.journals.append(journal)
+    try:
+        yield
+    except BaseException:
+        undo(journal)
+        raise
+    finally:
+        state.journals.pop()
+    hand_on(journal)
 
 
 @np.errstate(all="ignore")
