@@ -182,14 +182,14 @@ class Flowed:
                 state.unsettled.clear()
             raise
         finally:
-            self._sides = state.sides
+            self._sides, size = state.sides, len(recorder.instructions) + state.in_iterations
             try:
                 leave_plain(result)
             finally:
                 vars(state).clear()
                 vars(state).update(around)
                 recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart, recorder.compressed = hooks
-                self.report.finish(recorder)
+                self.report.finish(recorder, size)
                 if self._note is not None and not is_alone:
                     self._note(self.report)
                 sys.setrecursionlimit(limit)

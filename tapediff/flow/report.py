@@ -52,11 +52,13 @@ class Report:
         is_single: the tape has exactly the guards of plain Python's path.
         guards: by ordinal on the tape, line and reason.
         merged: merged statements, with counts.
+        size: the number of recorded instructions, those of iterations and of discarded sides among them.
     """
 
     def __init__(self, recorder: Object = None) -> None:
         self.only: Reason | None = None
         self.is_single = False
+        self.size = 0
         self.guards: dict[int, tuple[Object, Reason]] = {}
         self.merged: Counter[Merged] = Counter()
         self._noted: list[Merged] = []
@@ -85,8 +87,9 @@ class Report:
         """Drop notes since a mark, which are not part of the recording."""
         del self._noted[mark:]
 
-    def finish(self, recorder: Object) -> None:
+    def finish(self, recorder: Object, size: int) -> None:
         """Complete the report at the end of the recording."""
+        self.size = size
         lines: dict[int, Object] = {}
 
         def line_of(site: Object) -> Object:

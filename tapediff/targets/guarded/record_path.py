@@ -45,9 +45,9 @@ from .variant import NEW, CompiledProgram, Variant
 REASONS_KEPT = 1000
 
 # Single paths are recorded from now on where merged tapes, with so many guards each, answered at most so many calls each, and recording so
-# many of them took so many seconds: long recordings that are not used again cost more than what their merged branches save.
+# many of them took so many instructions: long recordings that are not used again cost more than what their merged branches save.
 MANY_GUARDS, FEW_HITS = 64, 3
-TAPES_AND_SECONDS = ((2, 5.0), (3, 2.0), (4, 1.0))
+TAPES_AND_SIZES = ((2, 100_000), (3, 60_000), (4, 30_000))
 
 # The tape with the longest common path, and its failed guard.
 Missed = tuple[Variant, GuardFailure]
@@ -92,9 +92,9 @@ class PathRecorder:
         self._version = 0
         # Of the latest recording.
         self._report: Any = None
-        # Of single paths, where merged recordings cost too much; and the seconds that one of these took.
+        # Of single paths, where merged recordings cost too much; and the mean size of these.
         self._single: Any = None
-        self._merged_seconds = 0.0
+        self._merged_size = 0.0
 
     def variant(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> tuple[Variant, bool]:
         """Return a tape that starts with the decided outcomes, and True if it is new: another thread may have recorded it.
@@ -142,20 +142,21 @@ class PathRecorder:
         return variant, failure
 
     def _changes_merging(self) -> bool:
-        """Decide whether merged recordings cost too much; and where single paths take even longer, merge again. Each is tried once."""
+        """Decide whether merged recordings cost too much; and where single paths are even longer, merge again. Each is tried once."""
         found = self._cache.all()
         if self._single is not None:
-            is_slower = bool(found) and found[-1].seconds > self._merged_seconds
-            self._single = None if is_slower else self._single
-            return is_slower
-        seconds, hits = sum(variant.seconds for variant in found), sum(variant.hits for variant in found)
-        is_slow = any(len(found) >= tapes and seconds >= least for tapes, least in TAPES_AND_SECONDS)
-        if self._merged_seconds or not is_slow or hits > FEW_HITS * len(found):
+            is_longer = bool(found) and len(found[-1].tape) > self._merged_size
+            self._single = None if is_longer else self._single
+            return is_longer
+        if self._merged_size or len(found) < TAPES_AND_SIZES[0][0] or sum(variant.hits for variant in found) > FEW_HITS * len(found):
             return False
         reports = [variant.report for variant in found]
         if any(report is None or report.only is not None or len(report.guards) < MANY_GUARDS for report in reports):
             return False
-        self._merged_seconds, self._single = seconds / len(found), reports[-1].of_single()
+        size = sum(report.size for report in reports)
+        if not any(len(found) >= tapes and size >= least for tapes, least in TAPES_AND_SIZES):
+            return False
+        self._merged_size, self._single = size / len(found), reports[-1].of_single()
         return True
 
     @holding("_lock")

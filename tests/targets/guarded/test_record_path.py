@@ -43,30 +43,30 @@ def locked(x):
     return total
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1e9])
-def test_merged_recordings_that_take_long_and_serve_one_call_each_give_way_to_single_paths(monkeypatch, seconds):
+@pytest.mark.parametrize("size", [0, 10**9])
+def test_merged_recordings_that_are_long_and_serve_one_call_each_give_way_to_single_paths(monkeypatch, size):
     monkeypatch.setattr(record_path, "MANY_GUARDS", 4)
-    monkeypatch.setattr(record_path, "TAPES_AND_SECONDS", ((4, seconds),))
+    monkeypatch.setattr(record_path, "TAPES_AND_SIZES", ((4, size),))
     g, rng = td.GuardedTape(locked, on_new_tape="interpret"), np.random.default_rng(0)
     for _ in range(12):
         x = rng.normal(size=8)
         assert np.isclose(g(x), locked(x))
         np.testing.assert_allclose(td.gradient(g, x), np.where(x > 0, 2 * x, -0.5))
         if g._recorder._single is not None:
-            g._recorder._merged_seconds = 1e9
+            g._recorder._merged_size = 1e9
     assert g.stats.recordings > 6
-    assert ("only the path of this point is recorded" in str(g.explain())) is (seconds == 0.0)
+    assert ("only the path of this point is recorded" in str(g.explain())) is (size == 0)
     assert "the `with` of a lock" in str(g.explain())
 
 
-def test_single_paths_that_take_longer_give_way_to_merged_recordings(monkeypatch):
+def test_single_paths_that_are_longer_give_way_to_merged_recordings(monkeypatch):
     monkeypatch.setattr(record_path, "MANY_GUARDS", 4)
-    monkeypatch.setattr(record_path, "TAPES_AND_SECONDS", ((2, 0.0),))
+    monkeypatch.setattr(record_path, "TAPES_AND_SIZES", ((2, 0),))
     g, rng = td.GuardedTape(locked, on_new_tape="interpret"), np.random.default_rng(0)
     forms = []
     for _ in range(8):
         assert np.isclose(g(x := rng.normal(size=8)), locked(x))
         forms.append(g._recorder._single is not None)
         if forms[-1]:
-            g._recorder._merged_seconds = 1e-9
+            g._recorder._merged_size = 1e-9
     assert forms == [False, False, True, *[False] * 5]
