@@ -260,6 +260,66 @@ def test_states_with_other_names_are_pythons(program, count):
         assert np.isclose(g(p), long(p), rtol=1e-9)
 
 
+# Entries of a list, and other names of them, in loops over many items
+
+
+def the_last_is_written(x):
+    state, log = A(0.1), []
+    for v in x:
+        state = A(state.x * 0.9 + v)
+        log.append(state)
+    state.x = 100.0
+    return log[-1].x + log[-2].x
+
+
+def the_last_entry_is_written(x):
+    state, log = A(0.1), []
+    for v in x:
+        state = A(state.x * 0.9 + v)
+        log.append((state, v))
+    log[-1][0].x = 50.0
+    return state.x + (3.0 if log[-1][0] is state else 0.0)
+
+
+def the_first_is_written(x):
+    first = state = A(0.1)
+    log = []
+    for v in x:
+        log.append(state)
+        state = A(state.x * 0.9 + v)
+    first.x = 50.0
+    return log[0].x + state.x
+
+
+def two_lists(x):
+    state, log, other = A(0.1), [], []
+    for v in x:
+        state = A(state.x * 0.9 + v)
+        log.append(state)
+        other.append(state)
+    log[-1].x += 5.0
+    return other[-1].x + (1.0 if other[3] is log[3] else 0.0)
+
+
+def nothing_is_written(x):
+    state, log = A(0.1), []
+    for v in x:
+        state = A(state.x * 0.9 + v)
+        log.append(state)
+    return log[-1].x + log[3].x * state.x
+
+
+@pytest.mark.parametrize(
+    "program", [the_last_is_written, the_last_entry_is_written, the_first_is_written, two_lists, nothing_is_written]
+)
+def test_entries_are_the_objects_that_other_names_hold(program):
+    long = lambda x: program(np.tile(x, 600))
+    g = td.GuardedTape(long, on_new_tape="interpret", compile_after=1000)
+    for p in POINTS[:3]:
+        assert np.isclose(g(p), long(p), rtol=1e-9)
+    assert ("one loop instruction" in str(g.explain())) is (program is nothing_is_written)
+
+
 # Equal tests
 
 

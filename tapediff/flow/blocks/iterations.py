@@ -28,6 +28,7 @@ from ...functions.loops import LARGEST_TRAJECTORY
 from ...ir.instruction import BOOL, Operand
 from ...ir.tape import Tape
 from ...ops.control.calls import GET, LOOP, LoopForm
+from ...recording.arrays.tracked import TrackedArray
 from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
@@ -53,6 +54,7 @@ from ..state.places import (
     is_withdrawn,
     loop_ended,
     note_cells,
+    note_shown,
     put,
     undo,
 )
@@ -142,6 +144,8 @@ class Loop:
         withdrawn: by key, places in mutable objects whose list is carried by their parts.
         rows: the objects that an iteration begins with in their place.
         writes_new: an iteration writes to an object that another has created.
+        begun: the objects made for the carries of an attempt.
+        has_copies: appended entries are copies of objects that carries, or other entries, also stand for.
         has_lost: an inner loop has replaced another object.
         kinds_added: of the numbers in appended entries.
         assumed: places and leaves of `kinds`.
@@ -170,6 +174,8 @@ class Loop:
         self.withdrawn: dict[Object, Place] = {}
         self.rows: list[Object] = []
         self.writes_new = False
+        self.begun: list[Object] = []
+        self.has_copies = False
         self.has_lost = False
 
     def record(self, first: Object) -> None:
@@ -363,6 +369,7 @@ class Loop:
             note_cells(cells_of(self.cells))
             forms = [(one, one.form) for one in self._carried()]
             made, new = self._begin(recorder, journal, arrays)
+            self.begun = [*made, *new]
             entries = [recorder.input(_value_of(stream)[0], active=True) for stream in self.streams]
             numbers = [entry._id for entry in entries]
             if self.source is not None:
@@ -504,20 +511,32 @@ class Loop:
             self.limited.update(self.assumed[k] for k in growing)
             return None
         self.kinds_added.clear()
+        self.has_copies = False
         for place, forms in self.added.values():
             for number, (form, value) in enumerate(zip(forms, place.get()[1:], strict=True)):
                 leaves = form.leaves(value)
                 if leaves is None:
                     forms[number] = form.wider(value)
                     return None
-                if (self.writes_new or self.rows) and any(id(thing) in met for thing in made_anew(form, value)):
-                    raise Unjoinable(*_TWICE)
+                self._note_copies(form, value, met)
                 for leaf in leaves:
                     if self.source is not None and self.source.positions is not None and is_data(leaf) and leaf._id == streams[0]:
                         self.conditions.add(len(results))
                     results.append(as_leaf(leaf))
                 self.kinds_added += map(kind_of, leaves)
         return results
+
+    def _note_copies(self, form: Form, value: Object, met: set[int]) -> None:
+        """Note whether an appended entry has objects that are elsewhere, too; refuse it where a copy would be told from them."""
+        begun = set(map(id, self.begun))
+        for thing in made_anew(form, value):
+            if id(thing) in met and (self.writes_new or self.rows):
+                raise Unjoinable(*_TWICE)
+            if (id(thing) in met or id(thing) in begun) and not isinstance(thing, TrackedArray):
+                if not state.joins_lists or state.has_identities:
+                    raise Unjoinable(*_TWICE)
+                self.has_copies = True
+            met.add(id(thing))
 
     def _numbered(self) -> list[tuple[Object, int]]:
         """The carries' places, and their leaves' numbers."""
@@ -672,6 +691,9 @@ class Loop:
             made: by key, the carries' last values.
         """
         count, n = None if self.source is None else self.source.count, len(self._carries())
+        for one in self._carried() if self.has_copies else ():
+            # The first entries may be copies of the initial objects.
+            note_shown(made_in(one.place, one.form, start_of(one.place)))
         for key, one in self.changed.items():
             before = one.place.get()
             if isinstance(one.form, Slots) and is_of_rows(one.form):
@@ -699,7 +721,12 @@ class Loop:
                     note_kind(leaf, kind)
             number += width
             rows = zip(*columns) if columns else ((),) * (count or 0)
-            put(place, [*place.get(), *(form.made(row) for row in map(iter, rows) for form in forms)])
+            entries = [(form, form.made(row)) for row in map(iter, rows) for form in forms]
+            put(place, [*place.get(), *(entry for _, entry in entries)])
+            for form, entry in entries if self.has_copies else ():
+                note_shown(made_anew(form, entry))
+        for one in self._carried() if self.has_copies else ():
+            note_shown(made_in(one.place, one.form, one.place.get()))
 
 
 def _code_of(block: Object) -> Object:

@@ -55,7 +55,7 @@ from ..state.identities import AsksIdentities
 from ..state.joins import MOST_OPTIONS
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import note_python, types_of
-from ..state.places import are_restorable, note_attribute, note_contents
+from ..state.places import are_restorable, has_copies, note_attribute, note_contents
 from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, has_maybes, is_by_index, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users
@@ -495,7 +495,7 @@ def _filled(f: Object, made: Object, args: tuple[Object, ...], named: dict[str, 
 
 def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> None:
     """Note the changes that a call makes; refuse those on a side that cannot be undone."""
-    if name in _OF_IDENTITIES and (state.joins_frozen or _has_joined_lists()):
+    if name in _OF_IDENTITIES and (state.joins_frozen or has_copies()):
         raise AsksIdentities
     if is_users(f):
         _refuse_anything(f"{name}() is not translated: {translation_of(f.__code__).reason or 'it has no source'}", _SOURCE)
@@ -568,13 +568,9 @@ def _changes_nothing(cache: Object, args: tuple[Object, ...], named: dict[str, O
 
 def _refuse_anything(what: str, instead: str) -> None:
     """Refuse a call with unknown effects."""
-    if _has_joined_lists():
+    if has_copies():
         raise WritesJoined
     refuse(what, instead)
-
-
-def _has_joined_lists() -> bool:
-    return any(type(holder) is list for holder in state.shown.values())
 
 
 # Functions whose results depend on object identity.

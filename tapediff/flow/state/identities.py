@@ -13,6 +13,7 @@ import numpy as np
 from ...ir.instruction import INPUT
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..users_code import is_mutable
 from .numbers.python_numbers import types_of
 from .places import refuse_withdrawn
 from .values import Restart, Unjoinable, both, either, inputs_of, negated, op_of, state
@@ -51,7 +52,7 @@ GENERATED = "<string>"
 
 def is_same(a: Object, b: Object) -> Object:
     """a is b: a bool, tracked or not."""
-    if type(a) is list and type(b) is list and a is not b and not state.shown.keys().isdisjoint((id(a), id(b))):
+    if type(a) is type(b) and a is not b and is_mutable(a) and not state.shown.keys().isdisjoint((id(a), id(b))):
         raise AsksIdentities
     if state.joins_frozen and type(a) is type(b) and a is not b and frozen_fields(type(a)):
         raise AsksIdentities

@@ -302,6 +302,8 @@ def is_withdrawn(place: Place, value: Object) -> bool:
 def note_attribute(owner: Object, name: str) -> None:
     """Note an attribute."""
     refuse_withdrawn(owner)
+    if state.shown:
+        check_writes(owner)
     if isinstance(owner, type):
         KNOWN.forget()
     journal = _journal_of(owner)
@@ -315,9 +317,19 @@ def place_of_attribute(owner: Object, name: str) -> Place:
     return Member(owner, name) if type(namespace) is dict and not _is_of_class(owner, name) else Attribute(owner, name)
 
 
+def note_shown(objects: Iterable[Object]) -> None:
+    """Note objects that may be copies of each other: a write to one, or a test of its identity, repeats the recording without copies."""
+    state.shown.update((id(one), one) for one in objects if is_mutable(one))
+
+
+def has_copies() -> bool:
+    """True if there are such objects, or joined lists."""
+    return any(map(is_mutable, state.shown.values()))
+
+
 def check_writes(holder: Object) -> None:
-    """Repeat the recording without joins of lists if a joined one is written to."""
-    if type(holder) is list and id(holder) in state.shown:
+    """Repeat the recording without joins and copies of lists and objects if one is written to."""
+    if id(holder) in state.shown and is_mutable(holder):
         raise WritesJoined
 
 

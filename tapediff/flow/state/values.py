@@ -335,7 +335,7 @@ class State(threading.local):
         made: by id, dict values created on a side for a missing key, with dict and key.
         bounds: of numbers, by recording; see bounds.py.
         on_path: likewise on one path, by recording.
-        shown: arrays and lists that may have another name, by data: writing to them is refused.
+        shown: arrays, lists and objects that may have another name, by data: writing to them is refused.
         packed: by instruction, the lists of conditions in which each implies those before it.
         counts: by the first one, packed conditions, and how many of them hold.
         packings: by recording, conditions and values, what packing gave.

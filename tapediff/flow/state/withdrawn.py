@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..anything import Object
 from ..users_code import attributes_of, is_mutable, with_attributes
-from .places import Contents, Final, Place, is_withdrawn, place_of_attribute, places_of, put
+from .places import Contents, Final, Place, check_writes, is_withdrawn, place_of_attribute, places_of, put
 from .values import Choice, Maybe, Unjoinable, state
 
 
@@ -21,6 +21,7 @@ def withdraw(value: Object, holder: Place, stand_in: Callable[[Object], Object])
     if type(value).__eq__ is object.__eq__:
         # Such objects are found in sets, dicts and lists by identity.
         raise Unjoinable("a list of new objects changes its length in a loop", "keep lists or tuples of numbers, or define `__eq__`")
+    check_writes(value)
     if id(value) in state.callers:
         raise Unjoinable("a loop changes the length of a list of the caller's objects", "make the objects in the function")
     places = places_of(value)
