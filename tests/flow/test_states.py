@@ -135,6 +135,18 @@ def states_in_a_list(x):
     return sum(a.x**2 for a in log) + state.x
 
 
+def lists_of_other_lengths(x):
+    best, run = None, []
+    for v in x:
+        if v > 0:
+            run.append(v)
+        elif run:
+            if best is None or sum(run) > best:
+                best = sum(run)
+            run = []
+    return best if best is not None else x[0]
+
+
 # In two places at once.
 
 
@@ -239,6 +251,11 @@ SHARED = [
 @pytest.mark.parametrize("program", STATES)
 def test_states_take_one_recording(program):
     assert recordings(lambda x: program(np.concatenate([x, x[::-1] * 0.7, x]))) == 1
+
+
+def test_lists_of_other_lengths_keep_a_loop_from_being_one_instruction_at_once():
+    """So the attempts take few sides of branches."""
+    assert recordings(lambda x: lists_of_other_lengths(np.concatenate([x, x[::-1] * 0.7, x, -x, x + 0.1])), POINTS[:6]) == 1
 
 
 @pytest.mark.parametrize("program", [in_an_attribute, in_a_variable, lists, nested, the_first_comes_back])

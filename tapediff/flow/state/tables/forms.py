@@ -256,6 +256,7 @@ def tuple_of(parts: list[Form]) -> Form:
 
 
 _SEQUENCES = (tuple, list, deque)
+_CONTAINERS = (list, deque, dict)
 
 
 # Maximum nesting of objects that an iteration creates.
@@ -347,6 +348,10 @@ class Options(Form):
             match = next((k for k, form in enumerate(options) if _may_hold(form, option, is_new)), None)
             if match is not None and type(option) is not bool:
                 options[match] = options[match].wider(option, depth)
+            elif is_new and type(option) in _CONTAINERS and any(isinstance(form, Parts) and form.kind is type(option) for form in options):
+                raise Unjoinable(
+                    f"a loop creates a {type(option).__name__} of another length or with other keys", "keep one, and write to its entries"
+                )
             else:
                 options.append(_of_new(option, depth) if is_new else form_of(option))
         if len(options) > MOST_OPTIONS:
