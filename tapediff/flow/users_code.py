@@ -124,7 +124,7 @@ def has_only_attributes(value: Object) -> bool:
         return False
     if hasattr(kind, "__del__") or kind.__setattr__ is not object.__setattr__ or weakref.getweakrefcount(value):
         return False
-    if str(kind.__module__).startswith(_PACKAGE):
+    if str(getattr(kind, "__module__", "")).startswith(_PACKAGE):
         return False  # choices, tracked arrays
     if type(getattr(value, "__dict__", None)) is dict:
         return kind.__basicsize__ == _Plain.__basicsize__

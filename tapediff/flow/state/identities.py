@@ -52,7 +52,7 @@ GENERATED = "<string>"
 
 def is_same(a: Object, b: Object) -> Object:
     """a is b: a bool, tracked or not."""
-    if type(a) is type(b) and a is not b and is_mutable(a) and not state.shown.keys().isdisjoint((id(a), id(b))):
+    if a is not b and type(a) is type(b) and not state.shown.keys().isdisjoint((id(a), id(b))) and is_mutable(a):
         raise AsksIdentities
     if state.joins_frozen and type(a) is type(b) and a is not b and frozen_fields(type(a)):
         raise AsksIdentities
