@@ -57,6 +57,7 @@ from ..ops.elementwise.comparison import MASK_OPS, NOT_EQUAL
 from .arrays.buffers import Buffers
 from .arrays.complex_array import ComplexArray
 from .arrays.compressed import CompressedArray
+from .arrays.equal_values import EqualValues
 from .arrays.escapes import of_a_write
 from .arrays.numbers import LARGEST_INT
 from .arrays.promotion import are_integers, common_dtype, constant_operand
@@ -107,6 +108,7 @@ class Recorder(TapeBuilder):
         longest: the first operation after so many instructions stops the recording, by an exception that nobody should catch.
         is_stopped: the recording was stopped; its tape is invalid, even if the function went on.
         sizes: the largest values of inputs that are sizes of arguments.
+        equal_values: values equal to earlier ones.
         origins: by input, the value of an outer recording that it is; in the order of these inputs.
         asked: called before each guard; may refuse it.
         failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
@@ -149,6 +151,7 @@ class Recorder(TapeBuilder):
         self.prescribed, self.along = prescribed, along
         self.origins: dict[int, TrackedArray] = {}
         self.sizes: dict[int, int] = {}
+        self.equal_values = EqualValues()
         self.failure: Failure | None = None
         self.refusal: Refusal | None = None
         self.asked: Callable[[], None] | None = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir.instruction import BOOL
+from ...recording.arrays.equal_values import first_equal
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..state.numbers.equal_tests import first_equal
 from ..state.values import CHOICES, Lazy, has_maybes, is_nonempty
 from ..users_code import users_method
 from .callables import call

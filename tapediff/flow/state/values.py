@@ -325,7 +325,6 @@ class State(threading.local):
         origins: by id, values that stand for others, with options; see identities.py.
         left: final values of finished sides, while others run.
         logic: by operands, results that are recorded once: logic and counts.
-        equal: by recording, instructions equal to earlier ones: see numbers/equal_tests.py.
         without_effects: calls of caches known to have no side effects.
         callers: ids of objects that exist before the recording.
         before: journal of the callers' objects.
@@ -380,7 +379,6 @@ class State(threading.local):
         self.origins: dict[int, tuple[Object, tuple[tuple[Object, Object], ...]]] = {}
         self.joined_arrays: dict[int, tuple[TrackedArray, int]] = {}
         self.logic: dict[tuple[Object, ...], Operand] = {}
-        self.equal: dict[int, tuple[dict[int, int], dict[Object, int]]] = {}
         self.without_effects: set[tuple[Object, ...]] = set()
         self.callers: set[int] = set()
         self.before: Object = {}

@@ -13,25 +13,19 @@ from ...ir.instruction import (
     ENTRY,
     FLOAT_SCALAR,
     GUARD,
-    INPUT,
     NUMBER,
     ORDINAL,
     OWN,
     AnyType,
     Columns,
     Instruction,
-    Params,
-    Primitive,
     columns_of,
 )
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import INDEX, Region
-from ...ops.control.calls import TupleOp
+from ...ops.value_keys import value_key
 from ..columns import first_two, own_with_operands, with_only
-
-# Comparing larger constants by content costs more than a second copy.
-LARGEST_COMPARED = 4096
 
 # See ir/rewriter.py.
 _new_tuple = tuple.__new__
@@ -53,7 +47,7 @@ def _one_by_one(tape: Tape) -> Tape:
         # Until the first duplicate, all values keep their numbers.
         if number != count:
             operands = (numbers[inputs[0]], numbers[inputs[1]]) if len(inputs) == 2 else tuple([numbers[i] for i in inputs])
-        key = _key(op, operands, params) if params else (op, operands)
+        key = value_key(op, operands, params) if params else (op, operands)
         earlier = known.setdefault(key, count) if key is not None else count
         if earlier == count:
             if operands != inputs:
@@ -62,18 +56,6 @@ def _one_by_one(tape: Tape) -> Tape:
             count += 1
         numbers[number] = earlier
     return tape if count == len(numbers) else rewriter.finish()
-
-
-def _key(op: Primitive, operands: tuple[int, ...], params: Params) -> Hashable:
-    """Value-numbering key. None if the instruction is never equal to another."""
-    if op is INPUT or op is GUARD:
-        return None
-    if isinstance(op, TupleOp) and not params[0].is_pure:
-        return None
-    if op is CONSTANT:
-        array = params[0]
-        return (array.shape, array.dtype.char, array.tobytes() if array.size <= LARGEST_COMPARED else id(array))
-    return (op, operands, params)
 
 
 class _Keys(NamedTuple):
@@ -255,7 +237,7 @@ def _what(template: Instruction, takes: int, columns: Columns) -> tuple[Hashable
         position = _entry(params[0], columns.templates[columns.which[operands[0]]].type)
         if position >= 0:
             return _ENTRY, position
-    return _key(op, (), params) if op is not GUARD or takes == OWN else (op, params), 0
+    return value_key(op, (), params) if op is not GUARD or takes == OWN else (op, params), 0
 
 
 def _entry(region: Region, type_: AnyType) -> int:

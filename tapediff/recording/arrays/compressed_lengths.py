@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...base.current_recording import current_recorder
-from ...ir.instruction import CONSTANT, GUARD, INPUT, Computes, Operand, is_tracked
+from ...ir.instruction import Computes, Operand, is_tracked
 from ...numpy_api.joining import as_value
-
-# Maximum number of instructions compared to tell whether two values are equal.
-_MOST_COMPARED = 64
+from .equal_values import are_equal
 
 
 def is_compressed(value: Operand) -> bool:
@@ -36,33 +34,11 @@ def settled(value: Operand) -> Operand:
 
 def are_alike(a: Operand, b: Operand) -> bool:
     """True if two selections are known to be of the same places."""
-    if a is b or _is_same(a.mask, b.mask):
+    if a is b or are_equal(a.mask, b.mask):
         return True
     if a.length is None or b.length is None or a.extent != b.extent:
         return False
     return current_recorder().compressed.are_equal(a.length, b.length) is True
-
-
-def _is_same(a: Operand, b: Operand) -> bool:
-    """True if two tracked values are known to be equal, as the same operations compute them."""
-    if a.type != b.type or b._recorder is not a._recorder:
-        return False
-    instructions, pending, left = a._recorder.instructions, [(a._id, b._id)], _MOST_COMPARED
-    while pending:
-        first, second = pending.pop()
-        if first == second:
-            continue
-        one, other, left = instructions[first], instructions[second], left - 1
-        if left < 0 or one.op is not other.op or one.op in (INPUT, GUARD) or one.type != other.type or len(one.inputs) != len(other.inputs):
-            return False
-        if not (_is_same_array(one.params, other.params) if one.op is CONSTANT else one.params == other.params):
-            return False
-        pending += zip(one.inputs, other.inputs)
-    return True
-
-
-def _is_same_array(one: Sequence[Operand], other: Sequence[Operand]) -> bool:
-    return one is other or np.array_equal(one[0], other[0])
 
 
 def aligned(parts: Sequence[tuple[Operand, int]]) -> list[Operand]:
@@ -80,7 +56,7 @@ def aligned(parts: Sequence[tuple[Operand, int]]) -> list[Operand]:
 
 def is_same_length(a: Operand, b: Operand) -> bool:
     """True if two lengths are equal: by the same operations, or by a guard."""
-    return (is_tracked(a) and is_tracked(b) and _is_same(a, b)) or bool(current_recorder().compressed.are_equal(a, b))
+    return (is_tracked(a) and is_tracked(b) and are_equal(a, b)) or bool(current_recorder().compressed.are_equal(a, b))
 
 
 def lesser(a: Operand, b: Operand) -> Operand:

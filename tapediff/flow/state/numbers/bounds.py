@@ -16,10 +16,10 @@ import numpy as np
 from ....ir.instruction import CONSTANT
 from ....ops.arrays.indexing import INDEX
 from ....recording.arrays.compressed import LEAST_SIZE
+from ....recording.arrays.equal_values import first_equal
 from ....recording.arrays.tracked import TrackedArray
 from ...anything import Object
 from ..values import choice_of, inputs_of, is_data, negated, op_of, state, type_of
-from .equal_tests import first_equal
 from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
 from .linear import Linear, linear, linear_of
 from .python_numbers import note_kind, type_if_known
