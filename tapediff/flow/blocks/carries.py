@@ -202,51 +202,47 @@ def _dict_of(value: Object) -> dict[Object, Object]:
     return as_dict(value) if isinstance(value, set) else value
 
 
-def made_anew(form: Form, value: Object, *, is_replaced: bool = False) -> Iterator[Object]:
-    """The objects of a value that an iteration creates.
+def made_anew(form: Form, value: Object) -> Iterator[Object]:
+    """The objects of a value that an iteration creates."""
+    return (thing for thing, _ in _made(form, value))
 
-    Args:
-        is_replaced: only those that may take the place of others.
-    """
+
+def _made(form: Form, value: Object) -> Iterator[tuple[Object, bool]]:
+    """The objects of a value that an iteration creates, and whether each is in one place alone: others may stand for older ones."""
     if isinstance(form, Selected) or (isinstance(form, Number) and form.shape):
-        yield value
+        yield value, False
     elif isinstance(form, Number):
         return
     elif isinstance(form, Parts):
-        if not issubclass(form.kind, tuple) and not (is_replaced and form.is_of_new):
-            yield value
+        if not issubclass(form.kind, tuple):
+            yield value, form.is_of_new
         for part, inner in zip(form.parts, parts_of(value)):
-            yield from made_anew(part, inner, is_replaced=is_replaced)
+            yield from _made(part, inner)
     elif isinstance(form, Conditional):
-        yield from made_anew(form.form, parted(value)[1], is_replaced=is_replaced)
+        yield from _made(form.form, parted(value)[1])
     elif isinstance(form, Options):
         # Only one option holds, so several may contain the same object.
         others = list[Object]()
         for option in value.options if type(value) is Choice else (value,):
             part = next((part for part in form.options if part.leaves(option) is not None), None)
-            found = [] if part is None else list(made_anew(part, option, is_replaced=is_replaced))
-            yield from (thing for thing in found if not any(thing is other for other in others))
-            others += found
-
-
-def made_new(form: Form, value: Object) -> list[Object]:
-    """Those of them that are in one place alone."""
-    others = {id(thing) for thing in made_anew(form, value, is_replaced=True)}
-    return [thing for thing in made_anew(form, value) if id(thing) not in others]
+            found = [] if part is None else list(_made(part, option))
+            yield from (pair for pair in found if not any(pair[0] is other for other in others))
+            others += (thing for thing, _ in found)
 
 
 def has_objects_of(form: Form, value: Object) -> bool:
     """True if a form of an earlier recording has a value's objects and no others: those may be of an iteration that has ended."""
     given = {id(one) for one in objects_of(form_of(value))}
-    # A value before the loop may have other names.
-    return not made_new(form, value) and all(id(one) in given for one in objects_of(form) if is_mutable(one))
+    # An object before the loop is in no place alone.
+    stands_for_new = any(is_alone for _, is_alone in _made(form, value))
+    return not stands_for_new and all(id(one) in given for one in objects_of(form) if is_mutable(one))
 
 
-def made_in(place: Place, form: Form, value: Object, *, is_replaced: bool = False) -> Iterator[Object]:
-    """The objects in a place that an iteration creates, without arrays that are written to and containers with carried entries."""
+def made_in(place: Place, form: Form, value: Object) -> list[tuple[Object, bool]]:
+    """The objects in a place that an iteration creates, and whether each is in it alone; without written arrays and carried containers."""
     if isinstance(place, Contents) and isinstance(form, Parts):
         form, value = tuple_of(form.parts), tuple(parts_of(value))
-    return iter(()) if isinstance(place, Version) else made_anew(form, value, is_replaced=is_replaced)
+    return [] if isinstance(place, Version) else list(_made(form, value))
 
 
 def or_before(first: Operand, form: Form, made: Object, before: Object, *, is_contents: bool = False) -> Object:

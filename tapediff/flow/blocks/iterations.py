@@ -468,8 +468,8 @@ class Loop:
             put(place, value)
             if isinstance(form, Slots) and is_of_rows(form):
                 self.rows += rows_in(form, value)
-            made += made_in(place, form, value, is_replaced=True)
-            new += (thing for thing in made_in(place, form, value) if not any(thing is other for other in made))
+            for thing, is_alone in made_in(place, form, value):
+                (new if is_alone else made).append(thing)
         for key, (place, _) in self.added.items():
             put(place, [Maybe(Unread(key), None)])
         return made, new
@@ -490,7 +490,7 @@ class Loop:
         for one in self._carried():
             place, value = one.place, one.place.get()
             leaves = one.form.leaves(value) or []
-            things = rows_in(one.form, value) if is_of_rows(one.form) else made_in(place, one.form, value)
+            things = rows_in(one.form, value) if is_of_rows(one.form) else [thing for thing, _ in made_in(place, one.form, value)]
             for thing in things:
                 if id(thing) in met:
                     raise Unjoinable(*_TWICE)
@@ -693,7 +693,7 @@ class Loop:
         count, n = None if self.source is None else self.source.count, len(self._carries())
         for one in self._carried() if self.has_copies else ():
             # The first entries may be copies of the initial objects.
-            note_shown(made_in(one.place, one.form, start_of(one.place)))
+            note_shown(thing for thing, _ in made_in(one.place, one.form, start_of(one.place)))
         for key, one in self.changed.items():
             before = one.place.get()
             if isinstance(one.form, Slots) and is_of_rows(one.form):
@@ -726,7 +726,7 @@ class Loop:
             for form, entry in entries if self.has_copies else ():
                 note_shown(made_anew(form, entry))
         for one in self._carried() if self.has_copies else ():
-            note_shown(made_in(one.place, one.form, one.place.get()))
+            note_shown(thing for thing, _ in made_in(one.place, one.form, one.place.get()))
 
 
 def _code_of(block: Object) -> Object:

@@ -151,26 +151,30 @@ def with_new_joined(options: Sequence[tuple[Operand, Ran]]) -> list[tuple[Operan
     new = [k for k, (_, ran) in enumerate(options) if has_only_attributes(ran.result) and not is_held_elsewhere((ran.result,), 1)]
     kind = type(options[new[0]][1].result) if new and not state.has_identities else None
     joined = [k for k in new if type(options[k][1].result) is kind]
-    made = _new_of(kind, [options[k] for k in joined]) if len(joined) > 1 else None
+    made = _new_of(kind, [(options[k][0], _at_end(options[k][1])) for k in joined]) if len(joined) > 1 else None
     if made is None:
         return [(test, ran.result) for test, ran in options]
     others = [(test, ran.result) for k, (test, ran) in enumerate(options) if k not in joined]
     return [*others, (any_of(options[k][0] for k in joined), made)]
 
 
-def _new_of(kind: Object, options: Sequence[tuple[Operand, Ran]]) -> Object:
+def _at_end(ran: Ran) -> dict[str, Object]:
+    """The attributes of a side's result at its end."""
+    slot = Slot(_RESULT, ran.final)
+    parts = {name: slot.value_of(_attribute(ran.result, name)) for name in _names(slot, [ran.result])}
+    return {name: part for name, part in parts.items() if part is not UNBOUND}
+
+
+def _new_of(kind: Object, options: Sequence[tuple[Operand, dict[str, Object]]]) -> Object:
     """A new object with joined attributes; None if one has attributes that another lacks, or they cannot be joined."""
-    attributes: dict[str, Object] = {}
-    slots = [Slot(_RESULT, ran.final) for _, ran in options]
-    for name in dict.fromkeys(name for slot, (_, ran) in zip(slots, options) for name in _names(slot, [ran.result])):
-        parts = [slot.value_of(_attribute(ran.result, name)) for slot, (_, ran) in zip(slots, options)]
-        if any(part is UNBOUND for part in parts):
-            return None
-        try:
-            attributes[name] = one_of([(test, part) for (test, _), part in zip(options, parts)])
-        except Unjoinable:
-            return None
-    return mark_made(with_attributes(kind, attributes))
+    names = options[0][1].keys()
+    if any(attributes.keys() != names for _, attributes in options):
+        return None
+    try:
+        parts = {name: one_of([(test, attributes[name]) for test, attributes in options]) for name in names}
+    except Unjoinable:
+        return None
+    return mark_made(with_attributes(kind, parts))
 
 
 _RESULT = Entry({}, "result")
@@ -195,25 +199,13 @@ def join_options(choice: Choice) -> None:
     values, places = _references(None, ())
     for kind, of_kind in groups.items():
         alike = [k for k in of_kind if _has_no_others([choice.options[k]], values, places, choice)] if len(of_kind) > 1 else []
-        if len(alike) < 2 or (made := _of_options(kind, [(choice.conditions[k], choice.options[k]) for k in alike])) is None:
+        if len(alike) < 2 or (made := _new_of(kind, [(choice.conditions[k], attributes_of(choice.options[k])) for k in alike])) is None:
             continue
         kept = [k for k in range(len(choice.options)) if k not in alike]
         condition = any_of(choice.conditions[k] for k in alike)
         # Nothing else notices, as the choice is the same.
         choice.replace([*(choice.options[k] for k in kept), made], [*(choice.conditions[k] for k in kept), condition])
         return join_options(choice)
-
-
-def _of_options(kind: Object, options: list[tuple[Operand, Object]]) -> Object:
-    """A new object with joined attributes; None if one has attributes that another lacks, or they cannot be joined."""
-    first = attributes_of(options[0][1])
-    if any(attributes_of(option).keys() != first.keys() for _, option in options):
-        return None
-    try:
-        parts = {name: one_of([(test, attributes_of(option)[name]) for test, option in options]) for name in first}
-    except Unjoinable:
-        return None
-    return mark_made(with_attributes(kind, parts))
 
 
 def _is_unshared(owner: list[Object], slot: Slot, finals: tuple[States, ...]) -> bool:

@@ -239,7 +239,7 @@ class Parts(Form):
             return Parts(self.kind, self.names, parts, self.is_of_new)
         if self.kind in (list, deque):
             raise Unjoinable(
-                "a list within another one changes its length in a loop",
+                "a list in a variable or another list changes its length in a loop",
                 "create it in full length before the loop, and write to its entries",
             )
         if self.kind is dict:
@@ -348,10 +348,6 @@ class Options(Form):
             match = next((k for k, form in enumerate(options) if _may_hold(form, option, is_new)), None)
             if match is not None and type(option) is not bool:
                 options[match] = options[match].wider(option, depth)
-            elif is_new and type(option) in _CONTAINERS and any(isinstance(form, Parts) and form.kind is type(option) for form in options):
-                raise Unjoinable(
-                    f"a loop creates a {type(option).__name__} of another length or with other keys", "keep one, and write to its entries"
-                )
             else:
                 options.append(_of_new(option, depth) if is_new else form_of(option))
         if len(options) > MOST_OPTIONS:
@@ -384,7 +380,7 @@ _TOO_DEEP = "objects created in a loop are nested too deeply", "keep numbers in 
 def _may_hold(form: Form, option: Object, is_new: bool) -> bool:
     """True for a form that can be widened to an option; `is_new`: an iteration has created it."""
     if is_new:
-        return isinstance(form, Parts) and form.is_like(option)
+        return isinstance(form, Parts) and (form.is_like(option) or form.kind is type(option) in _CONTAINERS)
     return _can_be_number(form, number_form(option)) or (isinstance(form, Reference) and is_mutable_or_choice(option))
 
 
