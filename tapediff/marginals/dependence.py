@@ -6,17 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..ir.instruction import CONSTANT, GUARD, INPUT, Instruction
+from ..ir.instruction import AnyType, Instruction
 from ..ir.tape import Tape
-from ..ops import Elementwise
 from ..ops.arrays.indexing import GATHER, known_positions
 from ..ops.control.callee import Callee
-from ..ops.control.calls import GET, LOOP
 from ..ops.control.loop_forms import LoopForm
-from ..ops.elementwise.arithmetic import CONVERT
-from ..transforms.loop_sparsity import loop_items
 from ..transforms.sparsity import IndexSets
-from ..transforms.sparsity_rules import RULES, Pattern, united
+from ..transforms.sparsity_rules import Pattern, united
 
 
 def dependence(tape: Tape, wrt: Sequence[int], output: int) -> Pattern:
@@ -34,22 +30,13 @@ def dependence(tape: Tape, wrt: Sequence[int], output: int) -> Pattern:
 class _Dependence(IndexSets):
     """Index sets that follow every value, not only derivatives."""
 
-    def _found(self, number: int, instruction: Instruction) -> Pattern | None:
-        op, inputs, params, *_ = instruction
-        if op is INPUT:
-            return self._identity(number)
-        if op is CONSTANT or op is GUARD or all(self.sets[i] is None for i in inputs):
-            return None
-        if isinstance(op, Elementwise) or op is CONVERT:
-            return self._elementwise(instruction)
-        if op is LOOP:
-            self.items[number] = loop_items(self, instruction)
-        elif op is GET and (items := self.items.get(inputs[0])) is not None:
-            return items[params[0]]
-        elif op is GATHER and known_positions(self.tape.instructions, inputs[1]) is None:
+    def _by_rule(self, instruction: Instruction) -> Pattern | None:
+        if instruction.op is GATHER and known_positions(self.tape.instructions, instruction.inputs[1]) is None:
             return self._gathered(instruction)
-        rule = RULES.get(op)
-        return self.everything(instruction) if rule is None else rule(self, instruction)
+        return super()._by_rule(instruction)
+
+    def has_no_effect(self, type_: AnyType) -> bool:
+        return False
 
     def follows(self, type_: object) -> bool:
         return True

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..ir.instruction import CONSTANT, GUARD, INPUT, Instruction, ValueType
+from ..ir.instruction import CONSTANT, GUARD, INPUT, AnyType, Instruction, ValueType
 from ..ir.tape import Tape
 from ..ops import Elementwise
 from ..ops.control.callee import Callee
@@ -114,16 +114,23 @@ class IndexSets:
             return self._identity(number)
         if op is CONSTANT or op is GUARD or all(self.sets[i] is None for i in inputs):
             return None
-        if type_.dtype.kind in "bi" or not type_.size:
-            return None  # the derivative of a mask or an index is zero
+        if self.has_no_effect(type_):
+            return None
         if isinstance(op, Elementwise) or op is CONVERT:
             return self._elementwise(instruction)
         if op is LOOP:
             self.items[number] = loop_items(self, instruction)
         elif op is GET and (items := self.items.get(inputs[0])) is not None:
             return items[params[0]]
-        rule = RULES.get(op)
+        return self._by_rule(instruction)
+
+    def _by_rule(self, instruction: Instruction) -> Pattern | None:
+        rule = RULES.get(instruction.op)
         return self.everything(instruction) if rule is None else rule(self, instruction)
+
+    def has_no_effect(self, type_: AnyType) -> bool:
+        """True for results whose derivative is zero: masks and indices."""
+        return type_.dtype.kind in "bi" or not type_.size
 
     def follows(self, type_: object) -> bool:
         """True if items of this type have index sets."""
