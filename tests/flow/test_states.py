@@ -318,6 +318,14 @@ def two_lists(x):
     return other[-1].x + (1.0 if other[3] is log[3] else 0.0)
 
 
+def a_tuple_is_compared(x):
+    state, log = (0.1, 2.0), []
+    for v in x:
+        state = (state[0] * 0.9 + v, state[1] * 0.5 + v)
+        log.append(state)
+    return state[0] + (3.0 if log[-1] is state else 0.0)
+
+
 def nothing_is_written(x):
     state, log = A(0.1), []
     for v in x:
@@ -327,7 +335,7 @@ def nothing_is_written(x):
 
 
 @pytest.mark.parametrize(
-    "program", [the_last_is_written, the_last_entry_is_written, the_first_is_written, two_lists, nothing_is_written]
+    "program", [the_last_is_written, the_last_entry_is_written, the_first_is_written, two_lists, a_tuple_is_compared, nothing_is_written]
 )
 def test_entries_are_the_objects_that_other_names_hold(program):
     long = lambda x: program(np.tile(x, 600))

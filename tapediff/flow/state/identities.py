@@ -93,6 +93,8 @@ def _of_options(a: Object, b: Object, known: dict[tuple[int, int], Object]) -> O
             return found
     number, other = (a, b) if type(a) is TrackedArray else (b, a)
     if type(number) is not TrackedArray:
+        if not state.tuples_of_loops.keys().isdisjoint((id(a), id(b))):
+            raise Unjoinable("a tuple is compared by `is` with one that a loop may have made", "compare tuples by ==")
         return False
     if not number.type.shape and number.type.dtype.kind in "bi":
         return _are_same_constants(number, other)

@@ -334,6 +334,7 @@ class State(threading.local):
         made: by id, dict values created on a side for a missing key, with dict and key.
         bounds: of numbers, by recording; see bounds.py.
         on_path: likewise on one path, by recording.
+        tuples_of_loops: tuples that stand for those of a loop's iterations, where identity is tested.
         shown: arrays, lists and objects that may have another name, by data: writing to them is refused.
         packed: by instruction, the lists of conditions in which each implies those before it.
         counts: by the first one, packed conditions, and how many of them hold.
@@ -392,6 +393,7 @@ class State(threading.local):
         self.bounds: dict[int, Object] = {}
         self.on_path: tuple[Object, dict[int, Object]] = None, {}
         self.shown: dict[int, Object] = {}
+        self.tuples_of_loops: dict[int, tuple[Object, ...]] = {}
         self.packed: dict[tuple[int, int], list[list[int]]] = {}
         self.counts: dict[tuple[int, int], list[tuple[list[int], Object]]] = {}
         self.packings: dict[tuple[int, ...], tuple[Object, list[Object]]] = {}

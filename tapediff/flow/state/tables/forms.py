@@ -230,7 +230,10 @@ class Parts(Form):
         if self.kind is dict:
             return dict(zip(self.names, parts))
         if issubclass(self.kind, _SEQUENCES):
-            return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
+            made = self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
+            if state.has_identities and isinstance(made, tuple):
+                state.tuples_of_loops[id(made)] = made
+            return made
         return with_attributes(self.kind, dict(zip(self.names, parts)))
 
     def wider(self, value: Object, depth: int = 0) -> Form:
