@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Sequence
 
+from ...ir.instruction import Instruction, Primitive
 from ...ops.elementwise.comparison import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL
 from ...ops.value_keys import value_key
 from .tracked import TrackedArray
 
-_MIRRORED = {LESS: GREATER, LESS_EQUAL: GREATER_EQUAL}
+_MIRRORED: dict[Primitive, Primitive] = {LESS: GREATER, LESS_EQUAL: GREATER_EQUAL}
 
 
 class EqualValues:
@@ -24,7 +24,7 @@ class EqualValues:
         self._firsts: dict[int, int] = {}
         self._by_key: dict[Hashable, int] = {}
 
-    def first(self, instructions: Any, number: int) -> int:
+    def first(self, instructions: Sequence[Instruction], number: int) -> int:
         """The number of the first instruction equal to one."""
         firsts, pending = self._firsts, [number]
         while pending:
@@ -36,7 +36,9 @@ class EqualValues:
                 continue
             pending.pop()
             operands = tuple([firsts[k] for k in inputs])
-            key = value_key(_MIRRORED[op], operands[::-1], params) if op in _MIRRORED else value_key(op, operands, params)
+            if op in _MIRRORED:
+                op, operands = _MIRRORED[op], operands[::-1]
+            key = value_key(op, operands, params)
             firsts[one] = one if key is None else self._by_key.setdefault(key, one)
         return firsts[number]
 
