@@ -41,6 +41,7 @@ from ..state.fork import all_or_nothing, decided, end_loop, exclude, in_side, is
 from ..state.joins import chosen
 from ..state.numbers.large_ints import LARGEST_CARRIED, TOO_LARGE, growing_ints
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
+from ..state.objects.withdrawn import withdraw
 from ..state.places import (
     ENDS,
     Cell,
@@ -74,7 +75,6 @@ from ..state.values import (
     parted,
     state,
 )
-from ..state.withdrawn import withdraw
 from .carries import (
     Slots,
     as_leaf,

@@ -31,6 +31,7 @@ from ..containers.views import View
 from ..operations.dunder import BY_FUNCTION, PLAIN, negative
 from ..operations.objects import attribute, delete_attribute, set_attribute
 from ..operations.tests_of_values import is_instance, type_of
+from ..state.sets import CHANGING, note_change
 from . import lazy, lists_and_dicts, numbers, reductions, sorting
 from .arguments import NATIVE, SEQUENCES, where
 
@@ -150,12 +151,25 @@ _DICTS = {
     "__getitem__": lists_and_dicts.of_dict(keys.item),
     "__contains__": lists_and_dicts.of_dict(lambda holder, key: keys.there(holder, key)[0]),
 }
-_SETS = {
+_OF_MEMBERS = {
     "add": lists_and_dicts.of_set(sets.add),
     "discard": lists_and_dicts.of_set(sets.discard),
     "remove": lists_and_dicts.of_set(sets.remove),
     "update": lists_and_dicts.update_set_,
 }
+
+
+def _noted(name: str) -> Callable[..., Object]:
+    """The program of a set method that changes the set."""
+
+    def run(holder: Object, *args: Object) -> Object:
+        note_change(holder, name)
+        return _OF_MEMBERS[name](holder, *args) if name in _OF_MEMBERS else NATIVE
+
+    return run
+
+
+_SETS = {name: _noted(name) for name in CHANGING}
 # Called by subclasses in the user's code.
 _WRITTEN = {"__setitem__": lists_and_dicts.set_item_, "__delitem__": lists_and_dicts.delete_item_}
 _SIZED = {"__len__": lists_and_dicts.base_len_}

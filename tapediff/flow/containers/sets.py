@@ -14,12 +14,10 @@ from ..calls.truth import truth
 from ..state.fork import refuse
 from ..state.joins import as_dict, maybe, members_of
 from ..state.places import Contents, put
-from ..state.values import Maybe, both, has_maybes, negated
+from ..state.sets import history_of
+from ..state.values import Maybe, Unjoinable, both, has_maybes, negated, state
 from . import keys
 from .data_keys import entry, unwrapped
-
-# CPython iterates over smaller ints in order: its smallest hash table has a slot for each.
-_IN_ORDER = 8
 
 
 def _method(change: Callable[[dict[Object, Object], Object], Object]) -> Callable[[set[Object], Object], None]:
@@ -48,20 +46,43 @@ def unordered(holder: set[Object]) -> list[Object]:
     return [maybe(condition, key) for condition, key in found if condition is not False]
 
 
+def is_rewritten(items: Object) -> bool:
+    """True for sets whose own order may not be Python's."""
+    return isinstance(items, set) and (has_maybes(items) or (id(items) in state.sets and history_of(items).is_rewritten))
+
+
 def ordered(holder: set[Object]) -> list[Object]:
-    """The members as conditional entries in Python's order, if known; else those at this point, by guards."""
-    entries = as_dict(holder)
-    if all(type(key) is int and 0 <= key < _IN_ORDER for key in entries):
-        return sorted(unordered(holder), key=lambda member: member.value if type(member) is Maybe else member)
+    """The members, some of them conditional, in Python's order; other members of a set that was empty get guards.
+
+    Raises:
+        Unjoinable: the order is unknown.
+    """
+    entries, history = as_dict(holder), history_of(holder)
+    # The order of strings differs between Python processes.
     if all(type(key) is str for key in entries):
-        # The order differs between Python processes.
         return unordered(holder)
+    certain = sum(value is None for value in entries.values())
+    if history.has_order(entries, certain):
+        return sorted(unordered(holder), key=lambda member: member.value if type(member) is Maybe else member)
+    if certain or not history.is_of_additions:
+        raise Unjoinable(
+            "code iterates over a set after branches have changed it, in an order that depends on all earlier changes",
+            "use a dict, or iterate over sorted(...)",
+        )
     settle(holder)
     return list(holder)
 
 
 def combined(name: str, a: Object, b: Object) -> Object:
     """Apply a set operator."""
+    made = _combined(name, a, b)
+    if isinstance(made, set):
+        # Python adds its members in another order.
+        history_of(made).is_mixed = True
+    return made
+
+
+def _combined(name: str, a: Object, b: Object) -> Object:
     if name == "or":
         return call(in_python.set_, [*unordered(a), *unordered(b)])
     if name == "xor":

@@ -18,8 +18,8 @@ from ..containers.entries import settle_attributes
 from ..state.fork import by_guards, decide, fork_value, refuse_store
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import plain_like
+from ..state.objects.unshared import join_options
 from ..state.places import note_attribute, note_contents, place_of_attribute
-from ..state.unshared import join_options
 from ..state.values import CHOICES, UNBOUND, Choice, is_by_index, lifted, state, unset_where, without_unbound
 from ..users_code import KNOWN, has_simple_attributes, is_users, shared_method, users_method
 

@@ -29,6 +29,8 @@ from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, forget_frames, users_entries, without_variables
 from .joins import join, join_conditions, join_contents, join_versions, joined_by_index
 from .numbers.bounds import outcome
+from .objects.unshared import joined_results, joined_unshared
+from .objects.withdrawn import withdraw_on_all
 from .places import (
     Cell,
     Contents,
@@ -49,9 +51,7 @@ from .places import (
 )
 from .recursions import check_guards, check_instructions, check_recursion, check_sides
 from .tables.columns import joined_by_columns
-from .unshared import joined_results, joined_unshared
 from .values import CHOICES, Unjoinable, all_of, both, either, facts_of, holds_several, known, negated, state
-from .withdrawn import withdraw_on_all
 
 Side = Callable[[], Object] | None
 T = TypeVar("T")

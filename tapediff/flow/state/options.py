@@ -8,10 +8,10 @@ from ...ir.instruction import Operand
 from ..anything import Object
 from .fork import Final, Option, Taken, first_of, fork_value, joined_value, sides_of
 from .joins import one_of
+from .objects.unshared import with_new_joined
+from .objects.withdrawn import withdraw_on_all
 from .places import Contents, Place, Plain, Version
-from .unshared import with_new_joined
 from .values import Unjoinable, all_of, negated, state
-from .withdrawn import withdraw_on_all
 
 
 def fork_options(conditions: Sequence[Operand], sides: Sequence[Callable[[], Object]]) -> Object:

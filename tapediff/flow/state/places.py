@@ -18,6 +18,7 @@ from ...recording.arrays.views import laid_as
 from ..anything import Object
 from ..translate import stored_cells
 from ..users_code import KNOWN, attributes_of, is_mutable
+from .sets import history_of
 from .values import UNBOUND, Unjoinable, WritesJoined, WritesOutside, state
 
 T = TypeVar("T")
@@ -136,6 +137,8 @@ class Contents(Place):
 
     def set(self, value: Object) -> None:
         kind = self._kind
+        if kind is _OF_SETS:
+            history_of(self.holder).is_rewritten = True
         kind.clear(self.holder)
         if kind is OrderedDict:
             for key, entry in value.items():
@@ -148,12 +151,18 @@ class Contents(Place):
         return next(kind for kind in _COPIES if isinstance(self.holder, kind))
 
 
+def _copied(holder: set[Object]) -> set[Object]:
+    history_of(holder)
+    return set().union(holder)
+
+
 _COPIES: dict[Object, Object] = {
     # A user's subclass may override iteration.
-    list: list.copy, OrderedDict: lambda d: dict(OrderedDict.items(d)), dict: lambda d: dict(dict.items(d)), set: lambda s: set().union(s),
+    list: list.copy, OrderedDict: lambda d: dict(OrderedDict.items(d)), dict: lambda d: dict(dict.items(d)), set: _copied,
     deque: lambda d: deque(deque.__iter__(d), d.maxlen), bytearray: bytearray,
 }  # fmt: skip
 _CONTAINERS = tuple(_COPIES)
+_OF_SETS: Object = set
 
 
 class Version(Place):

@@ -329,6 +329,7 @@ class State(threading.local):
         callers: ids of objects that exist before the recording.
         before: journal of the callers' objects.
         namespaces: by id, attributes of objects that the program reads as a dict.
+        sets: by id, the histories of sets that the program changes.
         unsettled: places with data-dependent objects.
         has_choices: some value stands for several.
         made: by id, dict values created on a side for a missing key, with dict and key.
@@ -384,6 +385,7 @@ class State(threading.local):
         self.callers: set[int] = set()
         self.before: Object = {}
         self.namespaces: dict[int, Object] = {}
+        self.sets: dict[int, Object] = {}
         self.unsettled: dict[Object, Object] = {}
         self.has_choices = self.has_maybes = False
         self.is_in_loop = False

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import NamedTuple, Protocol
 
-from ...base.byte_code import is_held_elsewhere
-from ...base.current_recording import current_recorder
-from ...ir.instruction import Operand
-from ...recording.arrays.tracked import TrackedArray
-from ..anything import Object
-from ..users_code import attributes_of, has_only_attributes, with_attributes
-from .joins import join, join_contents, one_of
-from .places import Attribute, Cell, Contents, Entry, Member, Place, mark_made
-from .values import UNBOUND, Choice, Maybe, Unjoinable, any_of, is_by_index, is_data, state
+from ....base.byte_code import is_held_elsewhere
+from ....base.current_recording import current_recorder
+from ....ir.instruction import Operand
+from ....recording.arrays.tracked import TrackedArray
+from ...anything import Object
+from ...users_code import attributes_of, has_only_attributes, with_attributes
+from ..joins import join, join_contents, one_of
+from ..places import Attribute, Cell, Contents, Entry, Member, Place, mark_made
+from ..values import UNBOUND, Choice, Maybe, Unjoinable, any_of, is_by_index, is_data, state
 
 States = dict[Object, tuple[Place, Object]]
 

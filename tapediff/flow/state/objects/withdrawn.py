@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from ..anything import Object
-from ..users_code import attributes_of, is_mutable, with_attributes
-from .places import Contents, Final, Place, check_writes, is_withdrawn, place_of_attribute, places_of, put
-from .values import Choice, Maybe, Unjoinable, state
+from ...anything import Object
+from ...users_code import attributes_of, is_mutable, with_attributes
+from ..places import Contents, Final, Place, check_writes, is_withdrawn, place_of_attribute, places_of, put
+from ..values import Choice, Maybe, Unjoinable, state
 
 
 def withdraw(value: Object, holder: Place, stand_in: Callable[[Object], Object]) -> list[Place]:
