@@ -54,7 +54,7 @@ class History:
     @property
     def is_of_additions(self) -> bool:
         """True if the order follows from the order of additions."""
-        return not (self.members is None or self.members or self.size != _LEAST or self.has_lost)
+        return self.members == set() and self.size == _LEAST and not self.has_lost and not self.is_mixed
 
 
 def _have_slots(members: Iterable[Object], size: int) -> bool:
