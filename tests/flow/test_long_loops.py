@@ -482,3 +482,26 @@ def test_lists_from_the_end_and_of_constants_belong_to_loops(program):
     safe(POINTS[0])
     (tape,) = safe._cache.all()
     assert len(tape.program.tape.instructions) < 100
+
+
+def test_loops_that_data_end_are_loops_in_iterations():
+    """Run to their ends, they would take all of their iterations at each of the outer loop's."""
+
+    def f(x):
+        total = 0.0
+        for k in range(200):
+            y, target = 1.0, 2.0 + x[k % 6] ** 2 + 0.01 * k
+            for _ in range(60):
+                slope = 3.0 * y**2 + 1.0 + 0.1 * np.sin(y) + 0.05 * np.cos(2 * y)
+                step = (y**3 + y + 0.1 * np.cos(y) + 0.02 * np.sin(2 * y) - target) / slope
+                y = y - step
+                if abs(step) < 1e-10:
+                    break
+            total += y
+        return total
+
+    assert recordings(f, POINTS[:4]) == 1
+    safe = td.GuardedTape(f)
+    safe(POINTS[0])
+    merged = safe.explain(as_dict=True)["tapes"][0]["report"]["merged"]
+    assert [(each["form"], each["iterations"]) for each in merged if each["form"].startswith("loop")] == [("loop", 198), ("loop", None)]
