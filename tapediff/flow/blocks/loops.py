@@ -93,7 +93,10 @@ def for_(*args: Object) -> Completion:
     for item in rest:
         if not loop.run(_iteration(item, body)):
             return after_loop(loop.found)
-        if length.is_to_be_looked_at() and length.is_long(count := left_in(rest), body, LONG_WITH_EXIT if state.is_in_loop and loop.alive is not True else LONG) and _over(rest, count, loop, body, is_shared):
+        if not length.is_to_be_looked_at():
+            continue
+        most = LONG_WITH_EXIT if state.is_in_loop and loop.alive is not True else LONG
+        if length.is_long(count := left_in(rest), body, most) and _over(rest, count, loop, body, is_shared):
             break
     return loop.end(otherwise)
 
