@@ -46,7 +46,7 @@ REASONS_KEPT = 1000
 
 # Single paths are recorded from now on where merged tapes, with so many guards each, answered at most so many calls each, and recording so
 # many of them took so many instructions: long recordings that are not used again cost more than what their merged branches save.
-MANY_GUARDS, FEW_HITS = 64, 3
+MANY_GUARDS, FEW_HITS = 16, 3
 TAPES_AND_SIZES = ((2, 100_000), (3, 60_000), (4, 30_000))
 
 # The tape with the longest common path, and its failed guard.
