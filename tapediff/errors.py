@@ -79,13 +79,15 @@ class RefusedByRecording(TapediffError):
 
     With `is_write`, a tracked value was written to a plain array, or read at tracked positions; it might work if that array were tracked.
 
+    With `is_conversion`, a number became Python's: where code is translated, it stays tracked.
+
     `called` is the library function that the user's code called, if any.
 
     If the user's code catches it, the recorded path differs from the plain function's. With `is_plain`, plain arrays raise
     an error of this kind too.
     """
 
-    is_write = False
+    is_write = is_conversion = False
     called = ""
 
     def __init__(

@@ -349,7 +349,7 @@ ERRORS = [
 def test_a_value_that_would_lose_its_gradient_raises(f, into, got, fix):
     """TrackedValueEscaped with the whole text, while recording."""
     with pytest.raises(td.TrackedValueEscaped) as failure:
-        td.record(f, A([1.0, 2.0]))
+        td.record(f, A([1.0, 2.0]), merge=False)
     what = f"a tracked value was converted to {into}, which would drop its gradient"
     assert str(failure.value) == text(what, place(f), got, fix)
 

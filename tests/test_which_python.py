@@ -408,7 +408,7 @@ return sum(rows)
 # numbers
 return math.sin(x[0]) * int(x[1])
 ---
-return x[:1].tolist()[0] ** 2
+return x[0] * len(f"{x[1]:.3}")
 
 # text
 td.debug.print("x = {}", x[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import operator
 import statistics
 import sys
@@ -575,6 +576,17 @@ def fmean_(data: Object, /) -> Object:
     if not data:
         raise statistics.StatisticsError("fmean requires at least one data point")
     return float(sum(data) / len(data))
+
+
+def isclose_(a: Object, b: Object, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Object:
+    if rel_tol < 0 or abs_tol < 0:
+        raise ValueError("tolerances must be non-negative")
+    if a == b:
+        return True
+    if math.isinf(a) or math.isinf(b):
+        return False
+    difference = abs(b - a)
+    return difference <= abs(rel_tol * b) or difference <= abs(rel_tol * a) or difference <= abs_tol
 
 
 def median_(data: Object, /) -> Object:

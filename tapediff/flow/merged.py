@@ -10,7 +10,7 @@ from types import FunctionType, MethodType
 from ..base.current_recording import current_recorder
 from ..base.settings import settings
 from ..base.source_location import Site
-from ..errors import RefusedByRecording, UnsupportedFunction
+from ..errors import RefusedByRecording, TrackedValueEscaped, UnsupportedFunction
 from ..recording.arguments.size_arguments import SizeNeeded
 from ..recording.python_state.filled_arrays import Fills, may_be_filled
 from ..recording.recorder import RecordedAgain, unnoticed_errors
@@ -112,10 +112,21 @@ class Flowed:
         return result
 
     def _alone(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
-        """Record this point's path, by guards; a function that translated code has made has no other form."""
+        """Record this point's path, by guards; in translated form if plain Python loses a gradient, or has no other form."""
         self._needs_sizes(recorder)
-        if not is_made_by_translated(self.f):
+        if is_made_by_translated(self.f):
+            return self._translated_alone(recorder, args, named)
+        try:
             return self.f(*args, **named)
+        except TrackedValueEscaped as refusal:
+            if not refusal.is_conversion or (may_be_filled(refusal) and _may_fill(recorder)):
+                raise
+            try:
+                return self._translated_alone(recorder, args, named)
+            except RefusedByRecording:
+                raise refusal from None
+
+    def _translated_alone(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
         report = self.report
         try:
             return self._merged(recorder, args, named, {AsksIdentities, UsedAgain, WritesJoined}, is_alone=True)

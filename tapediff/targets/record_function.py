@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import ArgumentMismatch, TrackedValueEscaped, hide_frames
+from ..errors import ArgumentMismatch, RefusedByRecording, TrackedValueEscaped, hide_frames
 from ..ir.instruction import Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from ..recording.own_errors import raise_own_error
@@ -29,8 +29,8 @@ def record(
         has_aux: f returns (y, aux), as the tape will: derivatives are of y, and aux may be any container. Its parts that depend
             on the arguments are recomputed at each call; the rest is fixed.
         merge: True: a tape of all paths that can be merged: both sides of a branch on data are run; see docs/guards.md. None: only
-            if it would have more than 30,000 operations, of which long loops become few, or if it reads whole arrays of
-            positions; see docs/control_flow.md. False: never.
+            if it would have more than 30,000 operations, of which long loops become few, if it reads whole arrays of
+            positions, see docs/control_flow.md, or converts numbers: float(x), x.item(), x.tolist(). False: never.
         named: further arguments by name. The tape takes by position those that f does, and all by name.
 
     Returns:
@@ -76,6 +76,14 @@ def _recorded(
             tape = record_as_it_runs(f, *args, prescribed=prescribed, has_aux=has_aux, longest=longest, merges=merge is None, **named)
         except RecordingStopped:
             pass
+        except TrackedValueEscaped as refusal:
+            # Where both sides of branches are run, numbers that Python converts stay tracked.
+            if not is_asked or not refusal.is_conversion:
+                raise
+            try:
+                return record_as_it_runs(joined(f), *args, prescribed=prescribed, has_aux=has_aux, **named)
+            except RefusedByRecording:
+                raise refusal from None
         else:
             if not (is_asked and tape.looks_at_arrays):
                 return tape

@@ -34,7 +34,7 @@ from ...ops.control.calls import CALL, LOOP
 from ...recording.arrays.tracked import Entries, TrackedArray
 from ...recording.python_state.filled_arrays import FILLED, ORIGINALS, RARE_MAKERS, Fills
 from ...recording.python_state.list_arguments import DISPATCHED, form_of
-from ...recording.python_state.math_functions import MathFunction
+from ...recording.python_state.math_functions import MathFunction, replacement_of
 from ...recording.python_state.numpy_namespace import LEAST_FILLS, answer_of
 from ...recording.python_state.replacement import Replacement
 from ..anything import Object
@@ -125,6 +125,8 @@ def native(f: Object) -> Object:
         return _absolute
     if f is id:
         state.has_identities = True
+    if kind is BuiltinMethodType and state.is_recording:
+        f = replacement_of(f) or f
     if isinstance(f, MathFunction):
         program = PROGRAMS.get(f.original)
         return functools.partial(_of_python, f) if program is None else _dispatcher(f, program, None)
@@ -140,6 +142,8 @@ def native(f: Object) -> Object:
             return _dispatcher(f, program, None if own is None else owner)
         if kind is FunctionType and not _FRAMES.isdisjoint(f.__code__.co_names):
             return f
+    if kind in _NUMPYS and (program := PROGRAMS.get(getattr(f, "original", f))) is not None:
+        return _dispatcher(f, program, None)
     if not state.is_recording:
         return f
     return functools.partial(_called_directly, f)

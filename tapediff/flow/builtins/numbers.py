@@ -17,7 +17,8 @@ from ..containers.lengths import by_length
 from ..operations.dunder import BY_FUNCTION
 from ..operations.tests_of_values import formatted, is_error_of_choices
 from ..state.fork import exclude, refuse_errors_of_numpy
-from ..state.numbers.python_numbers import Kind, is_python, note_kind, note_python, one_if, type_if_known
+from ..state.numbers.python_numbers import Kind, is_python, note_kind, note_python, one_if, python_bool, type_if_known
+from ..state.tables.columns import listed
 from ..state.values import Unjoinable, is_data, negated, state
 from .arguments import NATIVE, gathered, is_collection, is_of_interest
 
@@ -110,6 +111,67 @@ def numpys(kind: type[np.generic]) -> Callable[..., Object]:
         return made if made.shape else note_kind(made[()] * kind(1), Kind(False, False))
 
     return program
+
+
+# Numbers and lists of tracked arrays, as Python's
+
+
+def item_(holder: Object, /, *index: Object) -> Object:
+    """An entry as a Python number."""
+    if holder._plain() is not None:
+        return NATIVE
+    if not index:
+        if holder.type.size != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return _as_python(holder.reshape(()) if holder.type.shape else holder)
+    at = index[0] if type(index[0]) is tuple else index
+    return _as_python(holder[at] if len(at) == holder.ndim else holder.reshape(-1)[at])
+
+
+def tolist_(holder: Object, /) -> Object:
+    return NATIVE if holder._plain() is not None else _listed(holder)
+
+
+def _listed(holder: Object) -> Object:
+    return [_listed(part) for part in (listed(holder) if holder.ndim == 1 else holder)] if holder.type.shape else _as_python(holder)
+
+
+def _as_python(number: Object) -> Object:
+    return {"b": python_bool, "i": int_, "f": float_}[number.type.dtype.kind](number)
+
+
+# Comparisons of all entries, as a Python bool
+
+
+def allclose_(a: Object, b: Object, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Object:
+    return python_bool(truth(np.all(np.isclose(a, b, rtol, atol, equal_nan)))) if holds_tracked((a, b)) else NATIVE
+
+
+def _as_array(value: Object) -> Object:
+    return array(value) if holds_tracked(value) else np.asarray(value)
+
+
+def array_equal_(a1: Object, a2: Object, equal_nan: bool = False) -> Object:
+    if not holds_tracked((a1, a2)):
+        return NATIVE
+    a1, a2 = _as_array(a1), _as_array(a2)
+    if np.shape(a1) != np.shape(a2):
+        return False
+    same = np.equal(a1, a2)
+    if equal_nan:
+        same = same | (np.not_equal(a1, a1) & np.not_equal(a2, a2))
+    return python_bool(truth(np.all(same)))
+
+
+def array_equiv_(a1: Object, a2: Object) -> Object:
+    if not holds_tracked((a1, a2)):
+        return NATIVE
+    a1, a2 = _as_array(a1), _as_array(a2)
+    try:
+        np.broadcast_shapes(np.shape(a1), np.shape(a2))
+    except ValueError:
+        return False
+    return python_bool(truth(np.all(np.equal(a1, a2))))
 
 
 # Statistics

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...recording.arrays.tracked import TrackedArray
 from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
@@ -32,6 +33,7 @@ from ..operations.dunder import BY_FUNCTION, PLAIN, negative
 from ..operations.objects import attribute, delete_attribute, set_attribute
 from ..operations.tests_of_values import is_instance, type_of
 from ..state.sets import CHANGING, note_change
+from ..state.values import is_data
 from . import lazy, lists_and_dicts, numbers, reductions, sorting
 from .arguments import NATIVE, SEQUENCES, where
 
@@ -92,6 +94,8 @@ _BY_NAME: tuple[tuple[Object, str, Object, Callable[..., Object]], ...] = (
     (builtins, "map filter", in_python, functools.partial(where, lazy.are_sources)),
     (math, "prod fsum", reductions, _as_it_is),
     (math, "floor ceil", numbers, _as_it_is),
+    (math, "isclose", in_python, functools.partial(where, lambda a, b, **_: is_data(a) or is_data(b))),
+    (np, "allclose array_equal array_equiv", numbers, _as_it_is),
     (functools, "reduce", reductions, _as_it_is),
     (itertools, "islice combinations permutations product groupby", lazy, _as_it_is),
     (itertools, "filterfalse takewhile dropwhile", in_python, functools.partial(where, lazy.are_sources)),
@@ -118,6 +122,8 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     itertools.repeat: where(lambda *args, **named: len(args) == 1 and not named, in_python.repeat_),
     itertools.chain.from_iterable: where(lazy.holds_owned, in_python.chain_of_),
     math.trunc: numbers.int_,
+    TrackedArray.item: numbers.item_,
+    TrackedArray.tolist: numbers.tolist_,
     **{kind: numbers.numpys(kind) for kind in (np.float64, np.bool_)},
     builtins.ascii: numbers.repr_,
     np.errstate: numbers.error_states_,

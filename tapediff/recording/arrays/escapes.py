@@ -250,8 +250,13 @@ def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> N
         at=user_site(2), got=f"{kind_of(value)}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
     error.called = called or ""
+    error.is_conversion = into in _CONVERSIONS and not is_plain
     error.is_write = frame is not None and (is_listed or _is_stored(frame, value.dtype.kind in "ib"))
     raise error
+
+
+# What translated code does with numbers that stay tracked.
+_CONVERSIONS = ("a Python float", "a Python number (item)", "a list (tolist)")
 
 
 def of_a_write(error: IndexError, value: Operand, site: Site) -> TrackedValueEscaped | None:

@@ -322,6 +322,14 @@ def _own(name: str) -> Function:
 
 _OWN = {name: getattr(math, name) for name in (*_ANSWERS, *_OTHERS) if hasattr(math, name)}
 _OURS = {name: _replacement(name, {**_ANSWERS, **_OTHERS}[name]) for name in _OWN}
+_BY_OWN = {_OWN[name]: ours for name, ours in _OURS.items()}
+
+
+def replacement_of(f: Function) -> Replacement | None:
+    """The replacement of a function of the math module, which code may have imported by its name."""
+    return _BY_OWN.get(f)
+
+
 # Functions of numbers that return a number or a bool.
 NAMES = frozenset(_OWN) - _OTHERS.keys()
 _look_up = itemgetter(*_OWN)

@@ -94,7 +94,9 @@ def test_a_name_imported_before_is_numpys_own():
     with pytest.raises(td.TrackedValueEscaped, match=r"np\.asarray"):
         td.record(lambda x: asarray_by_name(x), X)
     with pytest.raises(td.TrackedValueEscaped, match=r"np\.stack"):
-        td.record(lambda x: array_by_name([x[0], 1.0], dtype=float), X)
+        td.record(lambda x: array_by_name([x[0], 1.0], dtype=float), X, merge=False)
+    f = lambda x: array_by_name([x[0] ** 2, 1.0], dtype=float)[0]
+    td.testing.check_gradient(td.compile(f, X), f, X)
     f = lambda x: np.sum(array_by_name([x[0], 2.0 * x[1]]) * x[:2])
     td.testing.check_gradient(td.compile(f, X), f, X)
 
