@@ -18,7 +18,7 @@ from ..evaluate.call_code import GuardValue, raise_pending
 from ..evaluate.chosen import choose, require_own_arrays
 from ..evaluate.direct_calls import GRADIENT, VALUE_AND_GRADIENT, DirectCalls, gradient_directly, joined
 from ..evaluate.evaluation import evaluate, evaluate_request
-from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given
+from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given, unknown_yet
 from ..evaluate.request import Given, Request, requested
 from ..tapes.gradient_tape import joint_tape
 from ..tapes.operator_tapes import Operator, values_tape
@@ -109,7 +109,7 @@ class FastPath:
     Attributes:
         _fast: called with the arguments and the array for the gradient. Returns the value, a float, if it has written the
             gradient; any other result says why not. It checks type, shape and layout of every argument itself.
-        _fast_gradient: the same for the gradient alone: any float means success. Often the same function.
+        _fast_gradient: the same for the gradient alone: any float means success. Often the same function. _fast_value: for the value.
         direct_calls: calls of other forms and verbs that a kernel has answered before.
         _shape, _dtype: of a fresh gradient array. The shape is None if there is no such function yet.
     """
@@ -118,12 +118,18 @@ class FastPath:
 
     _fast: Callable[..., object]
     _fast_gradient: Callable[..., object]
+    _fast_value: Callable[..., object]
     direct_calls: DirectCalls
     _shape: tuple[int, ...] | None
     _dtype: np.dtype
 
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
         raise NotImplementedError
+
+    def forget_calls(self) -> None:
+        """Take the full path until a kernel has answered."""
+        self._fast = self._fast_gradient = self._fast_value = unknown_yet
+        self.direct_calls = DirectCalls()
 
     def answer(self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], status: Tree, keep: bool) -> Tree:
         """Gradient, or value and gradient if `keep`, in a direct call or on the full path.
