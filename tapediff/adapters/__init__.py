@@ -6,11 +6,26 @@ Open first: `nutpie.py`.
 
 from __future__ import annotations
 
+from importlib import import_module
+from types import ModuleType
+
 from ..errors import is_recoverable
 from ..ir.instruction import Tree
 from ..targets.compiled_tape import CompiledTape
 from ..targets.guarded_tape import GuardedTape
 from ..targets.native.c_function import CFunction
+
+
+def required(module: str, name: str, package: str) -> ModuleType:
+    """Import the library that an adapter is for.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as missing:
+        raise ImportError(f"this adapter needs {name}; fix: pip install {package}") from missing
 
 
 def of_posterior(target: Tree, args: tuple[Tree, ...], *, example: bool = False) -> tuple[Tree, tuple[Tree, ...]]:

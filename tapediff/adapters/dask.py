@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from ..ir.instruction import Target
+from . import required
 from .shards import Array, Shard, ShardedSum, Term
 
 # A Dask object, whose class exists only if it is installed.
@@ -42,11 +43,8 @@ def sum_over(function: Target, shards: list[Shard], client: Foreign = None) -> S
     Cost: a gradient takes 3 ms of the client for two terms, and for each term 16 bytes per number of x and 1000 more; twice that
         through the scheduler.
     """
-    try:
-        library = import_module("distributed")
-    except ImportError as missing:
-        raise ImportError("this adapter needs dask.distributed; fix: pip install 'tapediff[clusters]'") from missing
-    return _Sum(function, shards, client or library.get_client())
+    distributed = required("distributed", "dask.distributed", "'tapediff[clusters]'")
+    return _Sum(function, shards, client or distributed.get_client())
 
 
 class _Sum(ShardedSum):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from inspect import signature
 from typing import Any, TypeAlias
 
@@ -16,6 +15,7 @@ import numpy as np
 from ..ir.arguments import Constant
 from ..ir.instruction import Tree
 from ..targets.guarded_tape import GuardedTape
+from . import required
 from .scipy import Objective
 
 # A Minuit object, whose class exists only if it is installed.
@@ -44,10 +44,7 @@ def minuit(
 
     Cost: one kernel call for value and gradient, plus 2 µs each.
     """
-    try:
-        library = import_module("iminuit")
-    except ImportError as missing:
-        raise ImportError("this adapter needs iminuit; fix: pip install 'tapediff[optimisation]'") from missing
+    iminuit = required("iminuit", "iminuit", "'tapediff[optimisation]'")
     names = tuple(start)
 
     def of_vector(x: np.ndarray, given: Mapping[str, Tree]) -> Tree:
@@ -61,9 +58,9 @@ def minuit(
         return np.diagonal(objective.hess(x)).copy()
 
     # If a second derivative is negative, Minuit asks for these whatever iminuit says; 2.33 raises a TypeError if they are missing.
-    has_g2 = {"g2": g2} if "g2" in signature(library.Minuit).parameters else {}
+    has_g2 = {"g2": g2} if "g2" in signature(iminuit.Minuit).parameters else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="hessian overrides g2")
-        made = library.Minuit(objective, values, grad=objective.jac, hessian=objective.hess, name=names, **has_g2)
+        made = iminuit.Minuit(objective, values, grad=objective.jac, hessian=objective.hess, name=names, **has_g2)
     made.errordef = errordef
     return made

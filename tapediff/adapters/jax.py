@@ -29,7 +29,7 @@ from ..ir.instruction import Target, Tree
 from ..targets.compiled_tape import CompiledTape
 from ..targets.guarded_tape import GuardedTape
 from ..targets.native.c_function import CFunction
-from . import gradient_at, of_posterior
+from . import gradient_at, of_posterior, required
 
 # An object of JAX or numba, whose class exists only if they are installed.
 Foreign: TypeAlias = Any
@@ -195,10 +195,7 @@ def from_jax(f: Callable[..., Foreign], name: str | None = None) -> Primitive:
 
 
 def _jax() -> Foreign:
-    try:
-        jax = import_module("jax")
-    except ImportError as missing:
-        raise ImportError("this adapter needs JAX; fix: pip install 'tapediff[jax]'") from missing
+    jax: Foreign = required("jax", "JAX", "'tapediff[jax]'")
     with contextlib.suppress(ImportError):  # before JAX 0.5
         import_module("jax.ffi")
     return jax

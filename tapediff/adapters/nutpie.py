@@ -16,6 +16,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from . import required
+
 Shape = tuple[int, ...]
 # An object of nutpie, pandas or numba, whose class exists only if they are installed; and the result of nutpie.sample.
 Foreign: TypeAlias = Any
@@ -115,14 +117,14 @@ def sample(compiled_model: Foreign, **options: Foreign) -> Foreign:
     nutpie itself would panic in one of its threads. Here the C function remembers the first fault and rejects every later point, so that
     the run ends soon, and then the fault is raised.
     """
-    library, parts = _library(), compiled_model._tapediff
+    nutpie, parts = _nutpie(), compiled_model._tapediff
     density, stopped = parts.density, np.zeros(2, np.int64)
     function = _until_a_fault(density.as_numba(status=True))
     density.take_error()
     guarded = replace(parts, at=_At(function.address, int(stopped.ctypes.data), (function, stopped)), stopped=stopped)
     trace, failure = None, None
     try:
-        trace = library.sample(guarded.model(), **options)
+        trace = nutpie.sample(guarded.model(), **options)
     except Exception as raised:
         if not stopped[0]:
             raise
@@ -168,13 +170,8 @@ def _uniform_start(size: int) -> Callable[[int], np.ndarray]:
     return start
 
 
-def _library() -> Foreign:
-    try:
-        return import_module("nutpie")
-    except ImportError as missing:
-        raise ImportError(
-            "sampling needs nutpie; fix: pip install 'tapediff[sampling]', or pip install nutpie"
-        ) from missing
+def _nutpie() -> Foreign:
+    return required("nutpie", "nutpie", "'tapediff[sampling]', or pip install nutpie")
 
 
 def _expander(function: Foreign) -> Foreign:
@@ -248,7 +245,7 @@ class _Parts:
 
         None if the class is missing, or needs arguments that it did not need from 0.13 to 0.16.
         """
-        _library()
+        _nutpie()
         kind: Foreign = getattr(import_module("nutpie.compile_pymc"), "CompiledPyMCModel", None)
         expander = _expander(None if self.expand is None else self.expand.as_numba(status=True))
         names, shapes = list(self.shapes), list(self.shapes.values())

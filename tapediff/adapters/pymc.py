@@ -19,7 +19,7 @@ from ..ir.instruction import Target, Tree
 from ..targets.compiled_tape import CompiledTape
 from ..targets.guarded_tape import GuardedTape
 from ..targets.native.c_function import CFunction
-from . import gradient_at, of_posterior
+from . import gradient_at, of_posterior, required
 
 # An object of PyTensor, PyMC or numba, whose class exists only if they are installed.
 Foreign: TypeAlias = Any
@@ -203,9 +203,5 @@ def _register_for_numba(kind: Foreign) -> None:
 
 
 def _pytensor() -> Foreign:
-    try:
-        pytensor = import_module("pytensor")
-        import_module("pytensor.tensor")
-    except ImportError as missing:
-        raise ImportError("this adapter needs PyTensor; fix: pip install 'tapediff[pymc]'") from missing
-    return pytensor
+    required("pytensor.tensor", "PyTensor", "'tapediff[pymc]'")
+    return import_module("pytensor")

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, TypeAlias
 
 from ..ir.instruction import Target
+from . import required
 from .shards import Array, Shard, ShardedSum, Term
 
 # A Ray object, whose class exists only if it is installed.
@@ -35,10 +35,7 @@ def sum_over(function: Target, shards: list[Shard], **options: Foreign) -> Shard
 
     Cost: a gradient takes 1.4 ms of the client for two terms, and for each term 16 bytes per number of x and 600 more.
     """
-    try:
-        ray = import_module("ray")
-    except ImportError as missing:
-        raise ImportError("this adapter needs ray; fix: pip install 'tapediff[clusters]'") from missing
+    ray = required("ray", "ray", "'tapediff[clusters]'")
     return _Sum(function, shards, ray, options)
 
 

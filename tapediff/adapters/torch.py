@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +15,7 @@ from ..ir.arguments import Constant
 from ..ir.instruction import Target, Tree
 from ..targets.compiled_tape import CompiledTape
 from ..targets.guarded_tape import GuardedTape
-from . import of_posterior
+from . import of_posterior, required
 
 # A PyTorch object, whose class exists only if it is installed.
 Foreign: TypeAlias = Any
@@ -43,7 +42,7 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
     Cost: the kernel, and 19 µs more than a torch.autograd.Function that computes nothing, which takes 60: for one float64 tensor, whose
         gradient is not scaled on its way; else 10 µs more.
     """
-    torch = _torch()
+    torch: Foreign = required("torch", "PyTorch", "'tapediff[torch]'")
     target, constants = of_posterior(target, constants)
     tape = target if isinstance(target, (CompiledTape, GuardedTape)) else GuardedTape(target)
     rest = tuple(Constant(c) if isinstance(c, np.ndarray) else c for c in constants)
@@ -175,7 +174,7 @@ def from_torch(f: Callable[..., Foreign], name: str | None = None) -> Primitive:
 
     Calls go through Python, 20 to 100 µs; the derivative runs f once more.
     """
-    torch = _torch()
+    torch: Foreign = required("torch", "PyTorch", "'tapediff[torch]'")
 
     def tensors_of(arrays: tuple[np.ndarray, ...]) -> list[Foreign]:
         return [torch.tensor(np.asarray(a, dtype=np.float64)) for a in arrays]
@@ -193,10 +192,3 @@ def from_torch(f: Callable[..., Foreign], name: str | None = None) -> Primitive:
         return tuple(cotangents) if len(cotangents) > 1 else cotangents[0]
 
     return primitive(forward, backward, name=name or getattr(f, "__name__", "of_torch"))
-
-
-def _torch() -> Foreign:
-    try:
-        return import_module("torch")
-    except ImportError as missing:
-        raise ImportError("this adapter needs PyTorch; fix: pip install 'tapediff[torch]'") from missing

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..targets.native.c_function import CFunction
+from . import required
 
 # An object of walnutpie or numba, whose class exists only if they are installed.
 Foreign: TypeAlias = Any
@@ -36,7 +36,7 @@ class Thunk:
     @property
     def arguments(self) -> tuple[Foreign, int]:
         """The function and its last argument in walnutpie's form; keep the thunk as long as they are used."""
-        return _library().logp_cfunc_type(self._function.address), int(self._fault.ctypes.data)
+        return required("walnutpie", "walnutpie", "walnutpie").logp_cfunc_type(self._function.address), int(self._fault.ctypes.data)
 
 
 def sample(density: CFunction, **options: Foreign) -> list[Foreign]:
@@ -58,7 +58,7 @@ def sample(density: CFunction, **options: Foreign) -> list[Foreign]:
 
     Cost: one compilation of a few lines by numba, 0.3 s; then 0.02 µs a gradient on top of the kernel.
     """
-    library, thunk = _library(), Thunk(density)
+    walnutpie, thunk = required("walnutpie", "walnutpie", "walnutpie"), Thunk(density)
     if density.sizes is None and not {"num_params", "inits"} & options.keys():
         raise ValueError("the size of the density's argument is not known; fix: tape.c_function('gradient', x)")
     if density.sizes is not None:
@@ -66,7 +66,7 @@ def sample(density: CFunction, **options: Foreign) -> list[Foreign]:
     density.take_error()
     draws, failure = [], None
     try:
-        draws = library.walnuts_pyfunc(thunk.arguments, **options)
+        draws = walnutpie.walnuts_pyfunc(thunk.arguments, **options)
     except Exception as raised:
         if not thunk.fault:
             raise
@@ -96,10 +96,3 @@ def _always_answers(density: Foreign) -> Foreign:
         return 0
 
     return cfunc(types.int32(types.uint64, doubles, doubles, doubles, types.voidptr))(log_density)
-
-
-def _library() -> Foreign:
-    try:
-        return import_module("walnutpie")
-    except ImportError as missing:
-        raise ImportError("this adapter needs walnutpie; fix: pip install walnutpie") from missing

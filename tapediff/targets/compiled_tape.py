@@ -36,7 +36,7 @@ from .backends import (
 )
 from .evaluate.call_code import GuardValue, raise_pending
 from .evaluate.chosen import inputs_of
-from .evaluate.direct_calls import DirectCalls, DirectKernel, directly, form_of, leaf_forms
+from .evaluate.direct_calls import DirectKernel, directly, form_of, leaf_forms
 from .evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from .evaluate.fast_path import FIRST, unknown_yet
 from .evaluate.function_types import Result
@@ -107,12 +107,8 @@ class CompiledTape(NativeCalls, Generic[Result]):
         self.seconds = 0.0
         self.cause: object = "first use"
         self._kernels: dict[Key, Kernel] = {}
-        self.direct_calls = DirectCalls()
         self._lock = new_lock()
-        self._native = None
-        self._fast: Callable[..., object] = unknown_yet
-        self._fast_gradient: Callable[..., object] = unknown_yet
-        self._fast_value: Callable[..., object] = unknown_yet
+        self.forget_calls()
         first = tape.input_types[0] if tape.inputs else None
         self._shape = first.shape if first and self.tape.arguments is None and not self.tape.named_only else None
         self._dtype = first.dtype if first else np.dtype(float)

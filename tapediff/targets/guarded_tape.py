@@ -20,12 +20,9 @@ from ..recording.recorder import current_recorder
 from .backends import NATIVE
 from .compiled_tape import Key
 from .evaluate.call_code import GuardValue, raise_pending
-from .evaluate.direct_calls import (
-    DirectCalls,
-    directly,
-)
+from .evaluate.direct_calls import directly
 from .evaluate.evaluation import Evaluation, evaluate
-from .evaluate.fast_path import FIRST, unknown_yet
+from .evaluate.fast_path import FIRST
 from .evaluate.function_types import Result
 from .evaluate.like_function import like
 from .evaluate.nested_recording import is_recorded, record_nested
@@ -46,6 +43,9 @@ from .operators.gradients import value_and_aux
 from .tapes.operator_tapes import Numbers, Operator
 
 Argnums = int | Sequence[int]
+
+# The attributes that hold the calls known so far, of the tapes for one environment.
+_CALLS = ("_fast", "_fast_gradient", "_fast_value", "direct_calls", "_native")
 
 
 class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
@@ -127,10 +127,7 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         if sizes:
             function.declare(sizes)
         self._recordings = AllRecordings(function, policy)
-        self._fast: Callable[..., object] = unknown_yet
-        self._fast_gradient: Callable[..., object] = unknown_yet
-        self._fast_value: Callable[..., object] = unknown_yet
-        self.direct_calls = DirectCalls()
+        self.forget_calls()
         self._shape: tuple[int, ...] | None = None
         self._dtype = FLOAT64
         like(self, f)
@@ -173,12 +170,11 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         change = self._recordings.changed()
         if change is None:
             return
-        before = self._recordings.current
-        before.fast, before.fast_gradient, before.fast_value = self._fast, self._fast_gradient, self._fast_value
-        before.direct_calls, before.native = self.direct_calls, self._native
+        self._recordings.current.calls = {name: getattr(self, name) for name in _CALLS}
         now = self._recordings.take(change)
-        self._fast, self._fast_gradient, self._fast_value = now.fast, now.fast_gradient, now.fast_value
-        self.direct_calls, self._native = now.direct_calls, now.native
+        self.forget_calls()
+        for name, known in now.calls.items():
+            setattr(self, name, known)
 
     # Settings
 

@@ -190,6 +190,19 @@ def evaluate(
     return Evaluation(replay(derived, [*inputs, *given]), tape, operator.wrt, replayed(tape))
 
 
+def evaluate_request(
+    asked: Request, chosen: Chosen, make: Callable[..., Tape], keep: bool = False, vectors: Sequence[Operand] = (),
+    outs: Outs = None, guarded: GuardValue | None = None, *, batch: int | None = None, mode: str | None = None,
+) -> Evaluation:  # fmt: skip
+    """Evaluate the operator that a request asks for, by the chosen arguments; see `evaluate` and Operator."""
+    has_aux = asked.has_aux
+
+    def build(wrt: Numbers) -> Operator:
+        return Operator(make, chosen.inputs(wrt), keep or has_aux, batch, len(vectors), mode, has_aux, chosen.parts)
+
+    return evaluate(asked.given.target, asked.args, chosen.numbers, build, vectors, outs, has_aux, guarded)
+
+
 def check_last(outs: Outs, derived: Tape) -> None:
     """Raise if the caller's arrays do not fit the last outputs of a tape."""
     if outs is not None:

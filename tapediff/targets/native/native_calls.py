@@ -250,6 +250,10 @@ class NativeCalls(OperatorMethods):
 
     # Entries
 
+    def forget_calls(self) -> None:
+        super().forget_calls()
+        self._native = None
+
     def _vector_function(self) -> CFunction:
         """The C function at `address`."""
         self.refresh()

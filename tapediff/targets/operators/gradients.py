@@ -17,8 +17,8 @@ from ...recording.recorder import current_recorder
 from ..evaluate.call_code import GuardValue, raise_pending
 from ..evaluate.chosen import choose, require_own_arrays
 from ..evaluate.direct_calls import GRADIENT, VALUE_AND_GRADIENT, DirectCalls, gradient_directly, joined
-from ..evaluate.evaluation import evaluate
-from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given
+from ..evaluate.evaluation import evaluate, evaluate_request
+from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given, unknown_yet
 from ..evaluate.request import Given, Request, requested
 from ..tapes.gradient_tape import joint_tape
 from ..tapes.operator_tapes import Operator, values_tape
@@ -109,7 +109,7 @@ class FastPath:
     Attributes:
         _fast: called with the arguments and the array for the gradient. Returns the value, a float, if it has written the
             gradient; any other result says why not. It checks type, shape and layout of every argument itself.
-        _fast_gradient: the same for the gradient alone: any float means success. Often the same function.
+        _fast_gradient: the same for the gradient alone: any float means success. Often the same function. _fast_value: for the value.
         direct_calls: calls of other forms and verbs that a kernel has answered before.
         _shape, _dtype: of a fresh gradient array. The shape is None if there is no such function yet.
     """
@@ -118,12 +118,18 @@ class FastPath:
 
     _fast: Callable[..., object]
     _fast_gradient: Callable[..., object]
+    _fast_value: Callable[..., object]
     direct_calls: DirectCalls
     _shape: tuple[int, ...] | None
     _dtype: np.dtype
 
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
         raise NotImplementedError
+
+    def forget_calls(self) -> None:
+        """Take the full path until a kernel has answered."""
+        self._fast = self._fast_gradient = self._fast_value = unknown_yet
+        self.direct_calls = DirectCalls()
 
     def answer(self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], status: Tree, keep: bool) -> Tree:
         """Gradient, or value and gradient if `keep`, in a direct call or on the full path.
@@ -139,7 +145,7 @@ class FastPath:
             status = gradient_directly(self, argnums, named, args, out, keep)
             if status is not None and type(status) is not GuardValue:
                 return status
-        return gradient_answer(self, requested(self, args, argnums, named), out, keep, status)
+        return gradient_answer(requested(self, args, argnums, named), out, keep, status)
 
     def refresh(self) -> None:
         """Let no result be computed from an environment that has changed; called unless a kernel has compared."""
@@ -163,7 +169,7 @@ def _answer(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, 
     """Gradient, or value and gradient if `keep`, of a function or Tape."""
     if "accumulate" in named:
         return _accumulated(target, args, argnums, out, named, keep)
-    return gradient_answer(target, requested(target, args, argnums, named), out, keep)
+    return gradient_answer(requested(target, args, argnums, named), out, keep)
 
 
 def _accumulated(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], keep: bool) -> Tree:
@@ -194,7 +200,7 @@ def _add(arrays: Sequence[Operand], leaves: Sequence[Operand]) -> None:
         array += leaf
 
 
-def gradient_answer(target: Target, asked: Request, out: Out, keep: bool, guarded: GuardValue | None = None) -> Tree:
+def gradient_answer(asked: Request, out: Out, keep: bool, guarded: GuardValue | None = None) -> Tree:
     """Gradient, or value and gradient if `keep`, on the full path, which takes any layout, lists, td.Constant, several gradients, aux.
 
     Everything is checked before it is computed.
@@ -202,11 +208,9 @@ def gradient_answer(target: Target, asked: Request, out: Out, keep: bool, guarde
     Args:
         guarded: the value of the user's guard if it was called already.
     """
-    chosen, has_aux, is_whole = choose(target, asked.args, asked.argnums, asked.wrt), asked.has_aux, asked.wrt is None
-    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        joint_tape, chosen.inputs(wrt), keep or has_aux, has_aux=has_aux, parts=chosen.parts
-    )
-    found = evaluate(target, asked.args, chosen.numbers, build, (), chosen.outs(out), has_aux, guarded)
+    chosen = choose(asked.given.target, asked.args, asked.argnums, asked.wrt)
+    has_aux, is_whole = asked.has_aux, asked.wrt is None
+    found = evaluate_request(asked, chosen, joint_tape, keep, (), chosen.outs(out), guarded)
     first = len(found.outputs) - len(found.wrt)
     gradient = found.derivatives(chosen, first, out, as_scalars=is_whole and not has_aux)
     taken = None if out is None else (chosen.tree_like(out), out)

@@ -11,11 +11,10 @@ from ...ir.instruction import Target, Tree
 from ...ir.outputs import Out
 from ..evaluate.chosen import choose
 from ..evaluate.direct_calls import directly
-from ..evaluate.evaluation import evaluate
+from ..evaluate.evaluation import evaluate_request
 from ..evaluate.fast_path import FIRST, Argnums
 from ..evaluate.request import Request, requested
-from ..tapes import operator_tapes as tapes
-from ..tapes.operator_tapes import Operator
+from ..tapes.operator_tapes import hvp_tape
 from .products import count_of
 
 
@@ -70,10 +69,7 @@ def _hvp(verb: str, asked: Request, v: Tree, out: Out) -> Tree:
     chosen, has_aux, keep = choose(asked.given.target, asked.args, asked.argnums, asked.wrt), asked.has_aux, verb != "hvp"
     vectors = chosen.flat(v, "the vector")
     count = count_of(vectors, chosen.shapes)
-    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        tapes.hvp_tape, chosen.inputs(wrt), keep or has_aux, count, len(vectors), has_aux=has_aux, parts=chosen.parts
-    )
-    found = evaluate(asked.given.target, asked.args, chosen.numbers, build, vectors, chosen.outs(out), has_aux)
+    found = evaluate_request(asked, chosen, hvp_tape, keep, vectors, chosen.outs(out), batch=count)
     product = found.derivatives(chosen, len(found.outputs) - len(vectors), out)
     if keep:
         answer = found.with_aux(has_aux, found.value(), found.derivatives(chosen, len(found.tape.outputs)), product)

@@ -13,10 +13,9 @@ from ...ir.tape import Tape
 from ..evaluate.call_code import GIVEN
 from ..evaluate.chosen import choose, leaves_like
 from ..evaluate.direct_calls import KernelAnswer, directly, substituted
-from ..evaluate.evaluation import evaluate, floats_tree, scalars
+from ..evaluate.evaluation import evaluate_request, floats_tree, scalars
 from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given
 from ..evaluate.request import Request, requested
-from ..tapes.operator_tapes import Operator
 
 
 def jacobian(
@@ -113,14 +112,11 @@ def _matrix(
     Args:
         keep: the function's results come before the matrix, and the gradient before a Hessian.
     """
-    target, has_aux, is_hessian = asked.given.target, asked.has_aux, make is _tapes().hessian_tape
-    chosen = choose(target, asked.args, asked.argnums, asked.wrt)
-    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        make, chosen.inputs(wrt), keep or has_aux, mode=mode, has_aux=has_aux, parts=chosen.parts
-    )
+    has_aux, is_hessian = asked.has_aux, make is _tapes().hessian_tape
+    chosen = choose(asked.given.target, asked.args, asked.argnums, asked.wrt)
     tree = None if out is None else _tree_of(out)
     into = None if tree is None else leaves_like(tree, out, "out")
-    found = evaluate(target, asked.args, chosen.numbers, build, (), into, has_aux)
+    found = evaluate_request(asked, chosen, make, keep, (), into, mode=mode)
     count, first = len(found.wrt), len(found.tape.outputs)
     kept = (first + count * is_hessian) * (keep or has_aux)
     blocks = found.delivered(found.outputs[kept:], into)

@@ -10,11 +10,10 @@ from ...ir.instruction import Target, Tree
 from ...ir.pytree import ARRAY
 from ..evaluate.chosen import choose, name_of
 from ..evaluate.direct_calls import directly
-from ..evaluate.evaluation import evaluate
+from ..evaluate.evaluation import evaluate_request
 from ..evaluate.fast_path import ABSENT, FIRST, given
 from ..evaluate.request import Request, requested
-from ..tapes import operator_tapes as tapes
-from ..tapes.operator_tapes import Operator
+from ..tapes.operator_tapes import second_tape
 from .products import pushed, tangents_of
 
 
@@ -35,24 +34,13 @@ def derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 
 
     Cost: one to three times the function.
     """
-    known = directly(target, "derivative", argnums, named, (*given(x, args), 1.0))
-    if known is not None:
-        return known
-    asked, number = _by_number(target, given(x, args), argnums, named)
-    found, y_dot = pushed(asked, (number,), [1.0])
-    return found.remember("derivative", asked, found.with_aux(asked.has_aux, y_dot), [(ARRAY, 1.0)])
+    return _once("derivative", target, given(x, args), argnums, named)
 
 
 @hides_frames
 def value_and_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, **named: Tree) -> tuple[Tree, Tree]:
     """Value and derivative of a function by a number, computed together; see td.derivative."""
-    known = directly(target, "value_and_derivative", argnums, named, (*given(x, args), 1.0))
-    if known is not None:
-        return known
-    asked, number = _by_number(target, given(x, args), argnums, named)
-    found, y_dot = pushed(asked, (number,), [1.0])
-    answer = found.with_aux(asked.has_aux, found.value(), y_dot)
-    return found.remember("value_and_derivative", asked, answer, [(ARRAY, 1.0)])
+    return _once("value_and_derivative", target, given(x, args), argnums, named)
 
 
 @hides_frames
@@ -97,6 +85,17 @@ def derivatives(
     return both(target, x, *args, argnums=argnums, **named)
 
 
+def _once(verb: str, target: Target, args: tuple[Tree, ...], argnums: int, named: dict[str, Tree]) -> Tree:
+    """The first derivative; `verb` also returns the value unless it is "derivative"."""
+    known = directly(target, verb, argnums, named, (*args, 1.0))
+    if known is not None:
+        return known
+    asked, number = _by_number(target, args, argnums, named)
+    found, y_dot = pushed(asked, (number,), [1.0])
+    parts = [y_dot] if verb == "derivative" else [found.value(), y_dot]
+    return found.remember(verb, asked, found.with_aux(asked.has_aux, *parts), [(ARRAY, 1.0)])
+
+
 def _twice(verb: str, target: Target, args: tuple[Tree, ...], argnums: int, named: dict[str, Tree]) -> Tree:
     """The second derivative; `verb` also returns value and derivative."""
     known = directly(target, verb, argnums, named, args)
@@ -104,10 +103,7 @@ def _twice(verb: str, target: Target, args: tuple[Tree, ...], argnums: int, name
         return known
     asked, number = _by_number(target, args, argnums, named)
     chosen = choose(target, asked.args, number, asked.wrt)
-    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        tapes.second_tape, chosen.inputs(wrt), True, has_aux=asked.has_aux, parts=chosen.parts
-    )
-    found = evaluate(target, asked.args, (number,), build, has_aux=asked.has_aux)
+    found = evaluate_request(asked, chosen, second_tape, True)
     start = len(found.tape.outputs)
     middle = start + (len(found.outputs) - start) // 2
     second = tangents_of(found.delivered(found.outputs[middle:]), found.tape, None, middle)

@@ -27,7 +27,7 @@ from ..evaluate.direct_calls import (
     leaf_form,
     tuple_of,
 )
-from ..evaluate.evaluation import Evaluation, evaluate, fitting, results_tree
+from ..evaluate.evaluation import Evaluation, evaluate_request, fitting, results_tree
 from ..evaluate.fast_path import Argnums
 from ..evaluate.function_types import Result, X
 from ..evaluate.request import Given, Request, function_of, requested
@@ -114,15 +114,11 @@ def _numbers(target: Target, asked: Request) -> tuple[int, ...]:
 
 def pushed(asked: Request, moving: tuple[int, ...], tangents: Sequence[Tree]) -> tuple[Evaluation, KernelAnswer]:
     """Evaluate a call with some moving arguments, and the tangents of its results."""
-    target = asked.given.target
-    chosen = choose(target, asked.args, moving, asked.wrt)
+    chosen = choose(asked.given.target, asked.args, moving, asked.wrt)
     vectors = chosen.flat(tangents, "a tangent")
     count = count_of([v for v in vectors if v is not None], [s for v, s in zip(vectors, chosen.shapes) if v is not None])
     vectors = [np.zeros(s if count is None else (count, *s)) if v is None else v for v, s in zip(vectors, chosen.shapes)]
-    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        tapes.jvp_tape, chosen.inputs(wrt), True, count, len(vectors), has_aux=asked.has_aux, parts=chosen.parts
-    )
-    found = evaluate(target, asked.args, moving, build, vectors, has_aux=asked.has_aux)
+    found = evaluate_request(asked, chosen, tapes.jvp_tape, True, vectors, batch=count)
     kept = len(found.tape.outputs)
     return found, tangents_of(found.delivered(found.outputs[kept:]), found.tape, count, kept)
 
@@ -223,10 +219,7 @@ def _asked(target: Target, primals: tuple[Tree, ...], argnums: Argnums | None, n
 def split(asked: Request, numbers: tuple[int, ...], make: Callable[..., Tape]) -> tuple[Evaluation, Linear]:
     """Evaluate a call, and return the second half of its product."""
     chosen = choose(asked.given.target, asked.args, numbers, asked.wrt)
-    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        tapes.Forward(make), chosen.inputs(wrt), True, has_aux=asked.has_aux, parts=chosen.parts
-    )
-    found = evaluate(asked.given.target, asked.args, numbers, build, has_aux=asked.has_aux)
+    found = evaluate_request(asked, chosen, tapes.Forward(make), True)
     outputs = outputs_among(asked.args)
     others = tuple(k for k in range(len(asked.args)) if k not in outputs)
     # The caller may write to the arguments and to the value before the vectors arrive.

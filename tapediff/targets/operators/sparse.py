@@ -17,11 +17,10 @@ from ...ir.tape import Tape
 from ...transforms.active_part import Part
 from ..evaluate.chosen import Chosen, choose
 from ..evaluate.direct_calls import KernelAnswer, directly, joined
-from ..evaluate.evaluation import Evaluation, evaluate
+from ..evaluate.evaluation import Evaluation, evaluate_request
 from ..evaluate.fast_path import ABSENT, FIRST, given
 from ..evaluate.request import Request, requested
 from ..tapes import matrix_tapes as matrices, operator_tapes as tapes
-from ..tapes.operator_tapes import Operator
 from .products import split
 
 # A scipy.sparse.csr_array or csc_array, without type information from SciPy.
@@ -96,10 +95,7 @@ def _entries(
     if format not in ("csr", "csc"):
         raise ArgumentMismatch("format of a sparse array", got=repr(format), fix='"csr" or "csc"')
     asked, chosen = _by_one(target, args, named, argnums)
-    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        make, chosen.inputs(wrt), asked.has_aux, mode=format, has_aux=asked.has_aux, parts=chosen.parts
-    )
-    found = evaluate(target, asked.args, chosen.numbers, build, has_aux=asked.has_aux)
+    found = evaluate_request(asked, chosen, make, mode=format)
     if any(map(is_tracked, found.outputs)):
         raise TrackedValueEscaped("a SciPy sparse array cannot hold tracked values",
                                   fix="use td.jacobian or td.hessian inside a recording, or products: td.jvp, td.vjp, td.hvp")  # fmt: skip
@@ -115,7 +111,7 @@ def value_gradient_and_hessian_entries(
     """
     asked, chosen = _by_one(target, args, {}, argnums)
     make = matrices.sparse_hessian_tape
-    found = evaluate(target, asked.args, chosen.numbers, lambda wrt: Operator(make, wrt, True, mode="csr"))
+    found = evaluate_request(asked, chosen, make, True, mode="csr")
     value, gradient, entries = found.outputs
     return value, gradient, entries, matrices.sparse_entries(found.tape, make, found.wrt, "csr")
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
 
 from ....base.fork_locks import new_lock
 from ....base.held_locks import holding
 from ....functions.callees.path_messages import warn
 from ....functions.captured.environment_check import Change, EnvironmentCheck, part_text
 from ....ir.instruction import Tree
-from ...evaluate.direct_calls import DirectCalls
-from ...evaluate.fast_path import unknown_yet
 from ...evaluate.shared_programs import MOST_PROGRAMS, Programs
 from ..dispatch import Dispatch
 from ..keyed_call import GuardedFunction
@@ -26,10 +23,6 @@ from ..staleness import StalenessCheck
 from ..tape_cache import TapeCache
 from ..variant import CompiledProgram, Variant
 from .direct_paths import DirectPaths
-
-if TYPE_CHECKING:
-    from ...native.native_calls import NativeSide
-
 
 # Recordings of other values are kept while the arrays read by the function take at most this many bytes; tapes have copies.
 MOST_BYTES = 1 << 27
@@ -41,13 +34,10 @@ class Recordings:
     Attributes:
         check: compares the environment; None before the first call, and if comparing is off.
         first_key: the environment before the first recording.
-        fast, fast_gradient, fast_value, direct_calls, native: saved from the GuardedTape while other recordings are in use.
+        calls: attributes saved from the GuardedTape while other recordings are in use.
     """
 
-    __slots__ = (
-        "cache", "check", "direct", "direct_calls", "dispatch", "fast", "fast_gradient", "fast_value", "first_key", "native", "recorder",
-        "staleness",
-    )  # fmt: skip
+    __slots__ = ("cache", "calls", "check", "direct", "dispatch", "first_key", "recorder", "staleness")
 
     def __init__(
         self, function: GuardedFunction, policy: Policy, programs: Programs[CompiledProgram], lock: threading.RLock,
@@ -60,11 +50,7 @@ class Recordings:
         self.staleness = StalenessCheck(function, policy, self.cache)
         self.dispatch = Dispatch(function, policy, self.cache, self.recorder, self.staleness)
         self.direct = DirectPaths(function, policy, self.cache, self.staleness, self.checked)
-        self.fast: Callable[..., object] = unknown_yet
-        self.fast_gradient: Callable[..., object] = unknown_yet
-        self.fast_value: Callable[..., object] = unknown_yet
-        self.direct_calls = DirectCalls()
-        self.native: NativeSide | None = None
+        self.calls: dict[str, Tree] = {}
 
     def checked(self, call: Callable[..., Tree]) -> Callable[..., Tree]:
         """Wrap a kernel so that it refuses to run when the environment has changed."""
