@@ -1,5 +1,7 @@
 """Writes that NumPy refuses are refused with its error, and those that are not supported say what to write instead."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from support.written_programs import S, V
@@ -86,7 +88,7 @@ def test_an_error_behind_a_write_that_is_mended_is_the_one_that_is_raised():
             return float(table[1])
         return table[2]
 
-    for make in (td.record, td.compile, lambda f, x: td.gradient(td.GuardedTape(f, merge=False), x)):
+    for make in (partial(td.record, merge=False), partial(td.compile, merge=False), lambda f, x: td.gradient(td.GuardedTape(f, merge=False), x)):
         with pytest.raises(td.TrackedValueEscaped) as caught:
             make(f, np.ones(3))
         assert caught.value.at.line == f.__code__.co_firstlineno + 5
