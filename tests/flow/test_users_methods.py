@@ -72,6 +72,17 @@ def test_builtins_ask_an_object_for_its_items_where_they_are_called(builtin):
     assert recordings(f, POINTS[:8]) == 1 or builtin not in (sum, list, tuple, sorted, min, max, math.prod, iter)
 
 
+def test_functions_of_the_math_module_ask_an_object_for_its_items_once():
+    def f(x):
+        o, s = Counting(), 0.0
+        for v in x[:3]:
+            if v > 0:
+                s += v * o.uses + math.fsum(o) + math.dist(o, [v]) + math.prod(o)
+        return s + o.uses
+
+    assert recordings(f, POINTS[:8]) <= 8
+
+
 class Doubling:
     def __init__(self, gain):
         self.gain = gain

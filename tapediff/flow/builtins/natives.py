@@ -125,7 +125,7 @@ def native(f: Object) -> Object:
         return _absolute
     if f is id:
         state.has_identities = True
-    if kind is BuiltinMethodType and state.is_recording:
+    if kind is BuiltinMethodType and state.is_recording and f not in PROGRAMS:
         f = replacement_of(f) or f
     if isinstance(f, MathFunction):
         program = PROGRAMS.get(f.original)

@@ -22,11 +22,12 @@ _BUILTINS = (
 # Methods that a builtin tries where that of its name is missing.
 _OTHERS: dict[Object, tuple[str, ...]] = {float: ("__index__",), int: ("__index__",), str: ("__repr__",)}
 _METHODS = {id(f): (f"__{f.__name__}__", *_OTHERS.get(f, ())) for f in _BUILTINS}
-# Exhaust an argument, at this position.
-_CONSUMING = {
-    **{id(getattr(builtins, name)): 0 for name in "sum list tuple set frozenset sorted any all".split()},
-    **{id(f): 0 for f in (math.fsum, math.prod, deque)},
-    **{id(f): 1 for f in (functools.reduce, heapq.nlargest, heapq.nsmallest)},
+# Exhaust arguments, at these positions.
+_CONSUMING: dict[int, tuple[int, ...]] = {
+    **{id(getattr(builtins, name)): (0,) for name in "sum list tuple set frozenset sorted any all".split()},
+    **{id(f): (0,) for f in (math.fsum, math.prod, deque)},
+    **{id(f): (1,) for f in (functools.reduce, heapq.nlargest, heapq.nsmallest)},
+    **{id(getattr(math, name)): (0, 1) for name in ("dist", "sumprod") if hasattr(math, name)},
 }
 # Exhaust their only argument.
 _COMPARING = (id(min), id(max))
@@ -54,10 +55,8 @@ def taken_out(f: Object, args: tuple[Object, ...]) -> tuple[Object, ...]:
     """A builtin's arguments, with each iterable of the user's replaced by its iterator."""
     if id(f) in _LAZY or id(getattr(f, "__self__", None)) in _LAZY:
         return tuple(iterated(value) if is_iterable_of_users(type(value)) else value for value in args)
-    place = 0 if id(f) in _COMPARING and len(args) == 1 else _CONSUMING.get(id(f), len(args))
-    if place >= len(args) or not is_iterable_of_users(type(args[place])):
-        return args
-    return (*args[:place], iterated(args[place]), *args[place + 1 :])
+    places = (0,) if id(f) in _COMPARING and len(args) == 1 else _CONSUMING.get(id(getattr(f, "original", f)), ())
+    return tuple(iterated(value) if k in places and is_iterable_of_users(type(value)) else value for k, value in enumerate(args))
 
 
 def may_ask(args: tuple[Object, ...]) -> bool:
