@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import linecache
 import math
 import random
@@ -85,6 +87,90 @@ def written_anew(x):
     return s
 
 
+def colliding(x):
+    """Ints of one slot, whose order is that of their additions, except where a larger table gives each its own."""
+    held = set()
+    for k in range(6):
+        if x[k % 4] * (k + 1) > 0.5:
+            held.add(16 * k * k)
+    return held
+
+
+def changed(x):
+    """Ints of one slot, one of which a branch removes or adds."""
+    held = {1, 9, 33, 17}
+    if x[0] > 0:
+        held.discard(9)
+    else:
+        held.add(25)
+    return held
+
+
+def weighed(entries, x):
+    return sum((k + 1) * v * x[1] for k, v in enumerate(entries))
+
+
+def loop(held, x):
+    s = 0.0
+    for k, v in enumerate(held):
+        s += (k + 1) * v * x[1]
+    return s
+
+
+def first_of(held, x):
+    return next(iter(held), 0.0) * x[1]
+
+
+def popped(held, x):
+    return held.pop() * x[1] + len(held) if held else x[0]
+
+
+def unpacked(held, x):
+    first, *others = held or [1]
+    return first * x[1] + weighed(others, x)
+
+
+def read_as_arguments(held, x):
+    return (lambda *args: weighed(args, x))(*held)
+
+
+def read_by_text(held, x):
+    return weighed(map(ord, str(held)), x)
+
+
+READS = [
+    loop, first_of, popped, unpacked, read_as_arguments, read_by_text, lambda held, x: weighed(list(held), x), lambda held, x: weighed([*held], x),
+    lambda held, x: weighed({**dict.fromkeys(held)}, x), lambda held, x: weighed([v + 1 for v in held], x), lambda held, x: weighed(held.copy(), x),
+    lambda held, x: weighed(copy.copy(held), x), lambda held, x: weighed(held | {16}, x), lambda held, x: weighed(held & {16, 64, 1, 9, 33}, x),
+    lambda held, x: weighed({16, 64, 1, 9, 33} - held, x), lambda held, x: weighed(held ^ {16}, x), lambda held, x: weighed({v + 16 for v in held}, x),
+    lambda held, x: sum(a * b for a, b in zip(held, (1.0, 2.0, 3.0))) * x[1], lambda held, x: max(held, key=lambda v: v % 8, default=1) * x[1],
+    lambda held, x: float(np.array(list(held) or [0])[0]) * x[1], lambda held, x: weighed(sorted(held, key=lambda v: v % 8), x),
+    lambda held, x: functools.reduce(lambda a, b: a * 0.5 + b, held, 0.0) * x[1],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [colliding, changed])
+@pytest.mark.parametrize("read", READS)
+def test_whatever_reads_a_set_reads_it_in_pythons_order(make, read):
+    recordings(lambda x: read(make(x), x))
+
+
+def test_members_are_found_in_the_same_order_in_every_recording():
+    """Conditions are computed in that order, and guards stand in the order of conditions."""
+
+    def program(x):
+        held, q = {0, 1}, 0.0
+        for k in range(8):
+            if x[k % 2] * k > 2.27:
+                held.discard(k)
+        if held:
+            q = functools.reduce(lambda a, b: a * 0.5 + b, held)
+        return q * x[0] + weighed(held & {1, 4}, x)
+
+    for _ in range(10):
+        recordings(program, POINTS[:6])
+
+
 @pytest.mark.parametrize("program", [added_and_removed, added_again, displaced, written_anew])
 def test_an_order_that_depends_on_the_history_is_pythons(program):
     """The members are the same in a fresh set, and the order is another one."""
@@ -114,7 +200,8 @@ def random_program(seed):
 
     def change():
         one, other = pick.sample("st", 2)
-        number = pick.choice([str(pick.randrange(limit)), f"({pick.randrange(limit)} if x[0] > {pick.uniform(-1, 1):.2f} else {pick.randrange(limit)})"])
+        factor = pick.choice([1, 1, 8, 32])
+        number = pick.choice([str(factor * pick.randrange(limit)), f"({pick.randrange(limit)} if x[0] > {pick.uniform(-1, 1):.2f} else {pick.randrange(limit)})"])
         return pick.choice([
             f"{one}.add({number})", f"{one}.discard({number})", f"{one} |= {other}", f"{one} -= {{{number}, 3}}", f"{one} = {one} & {other}", f"{one}.clear()",
             f"{one} = {one} | {{{number}}}", f"{one} = {{v for v in {one} if v != {number}}}", f"{one}.update([{number}, {pick.randrange(limit)}])",
@@ -123,7 +210,7 @@ def random_program(seed):
     for _ in range(pick.randrange(3, 9)):
         lines += [f"    if x[{pick.randrange(2)}] > {pick.uniform(-1, 1):.2f}:", f"        {change()}"] if pick.random() < 0.5 else [f"    {change()}"]
         if pick.random() < 0.3:
-            lines += [f"    for k, v in enumerate({pick.choice(['s', 'list(t)', '[v + 1 for v in s]'])}):", "        r += (k + 1) * (v + 1) * x[1]"]
+            lines += [f"    for k, v in enumerate({pick.choice(['s', 'list(t)', '[v + 1 for v in s]', 't.copy()', '[t.pop()] if t else t', '[*s]', 'dict.fromkeys(t)'])}):", "        r += (k + 1) * (v + 1) * x[1]"]
     return "\n".join([*lines, "    return r + sum((k + 1) * v * x[0] for k, v in enumerate(s)) + len(t)"]) + "\n"
 
 

@@ -52,7 +52,7 @@ def is_lazy(items: Object) -> bool:
 
 def is_special(items: Object) -> bool:
     """True for lazy iterables, and containers with conditional entries, keys or members."""
-    return is_lazy(items) or has_maybes(items) or sets.is_rewritten(items)
+    return is_lazy(items) or has_maybes(items)
 
 
 _ITERATORS = (map, filter, zip, enumerate, reversed, type({}.keys()), type({}.values()), type({}.items()))

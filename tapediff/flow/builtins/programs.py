@@ -32,8 +32,8 @@ from ..containers.views import View
 from ..operations.dunder import BY_FUNCTION, PLAIN, negative
 from ..operations.objects import attribute, delete_attribute, set_attribute
 from ..operations.tests_of_values import is_instance, type_of
-from ..state.sets import CHANGING, note_change
-from ..state.values import is_data
+from ..state.histories import CHANGING, note_change
+from ..state.values import has_maybes, is_data
 from . import lazy, lists_and_dicts, numbers, reductions, sorting
 from .arguments import NATIVE, SEQUENCES, where
 
@@ -157,11 +157,12 @@ _DICTS = {
     "__getitem__": lists_and_dicts.of_dict(keys.item),
     "__contains__": lists_and_dicts.of_dict(lambda holder, key: keys.there(holder, key)[0]),
 }
-_OF_MEMBERS = {
+_SETS = {
     "add": lists_and_dicts.of_set(sets.add),
     "discard": lists_and_dicts.of_set(sets.discard),
     "remove": lists_and_dicts.of_set(sets.remove),
     "update": lists_and_dicts.update_set_,
+    "pop": lambda holder: sets.refuse_order() if has_maybes(holder) else NATIVE,
 }
 
 
@@ -169,13 +170,12 @@ def _noted(name: str) -> Callable[..., Object]:
     """The program of a set method that changes the set."""
 
     def run(holder: Object, *args: Object) -> Object:
-        note_change(holder, name)
-        return _OF_MEMBERS[name](holder, *args) if name in _OF_MEMBERS else NATIVE
+        note_change(holder, name, args)
+        return _SETS[name](holder, *args) if name in _SETS and len(args) == (name != "pop") else NATIVE
 
     return run
 
 
-_SETS = {name: _noted(name) for name in CHANGING}
 # Called by subclasses in the user's code.
 _WRITTEN = {"__setitem__": lists_and_dicts.set_item_, "__delitem__": lists_and_dicts.delete_item_}
 _SIZED = {"__len__": lists_and_dicts.base_len_}
@@ -198,9 +198,10 @@ METHODS: dict[tuple[type, str], Program] = {
     (kind, name): _program(run, 1)
     for kinds, programs in (
         ((dict, collections.OrderedDict), _DICTS), ((dict, list, deque), _WRITTEN), ((dict, set, *SEQUENCES), _SIZED),
-        ((str,), {"join": lists_and_dicts.join_}), ((set,), _SETS), (SEQUENCES, _SEQUENCES), ((list,), _LISTS), ((deque,), _DEQUES),
+        ((str,), {"join": lists_and_dicts.join_}), ((set,), {"copy": sets.copied}),
+        (SEQUENCES, _SEQUENCES), ((list,), _LISTS), ((deque,), _DEQUES),
     )
     for kind in kinds for name, run in programs.items()
-}  # fmt: skip
+} | {(set, name): Program(_noted(name), 0, math.inf, set()) for name in CHANGING}  # fmt: skip
 # Methods that keep conditional entries.
 INDIFFERENT = frozenset(("append", "extend", "copy", "clear", "reverse", "appendleft"))

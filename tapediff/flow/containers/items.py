@@ -148,10 +148,8 @@ def iterated(items: Object) -> Iterable[Object]:
     items = viewed(items)
     kind = type(items)
     method = users_method(kind, "__iter__")
-    if method is None and sets.is_rewritten(items):
-        return sets.ordered(items)
-    if method is None and issubclass(kind, dict) and has_maybes(items):
-        return View(items, 0).entries()
+    if method is None and issubclass(kind, (dict, set)) and has_maybes(items):
+        return View(items, 0).entries() if isinstance(items, dict) else sets.ordered(items)
     if kind in _ITERABLE:
         return items
     if kind is Owned:

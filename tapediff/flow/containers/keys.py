@@ -17,11 +17,12 @@ from ..calls.callables import call
 from ..calls.truth import truth
 from ..state.callers import key_at_this_point
 from ..state.fork import decided, exclude, fork, fork_value, refuse, select
-from ..state.joins import CONSTANTS, has_order, maybe, numbered, one_of
+from ..state.joins import has_order, maybe, numbered, one_of
 from ..state.places import Contents, WithCells, note_contents, put
 from ..state.tables.columns import by_position, counted, table_of
 from ..state.values import (
     CHOICES,
+    CONSTANTS,
     Choice,
     DataKey,
     Maybe,

@@ -5,17 +5,18 @@ Members are found by comparison, as the keys of a dict without values.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import NoReturn
 
 from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..state.fork import refuse
+from ..state.histories import history_of, note_unordered
 from ..state.joins import as_dict, maybe, members_of
 from ..state.places import Contents, put
-from ..state.sets import history_of
-from ..state.values import Maybe, Unjoinable, both, has_maybes, negated, state
+from ..state.values import Maybe, Unjoinable, both, has_maybes, negated
 from . import keys
 from .data_keys import entry, unwrapped
 
@@ -46,31 +47,44 @@ def unordered(holder: set[Object]) -> list[Object]:
     return [maybe(condition, key) for condition, key in found if condition is not False]
 
 
-def is_rewritten(items: Object) -> bool:
-    """True for sets whose own order may not be Python's."""
-    return isinstance(items, set) and (has_maybes(items) or (id(items) in state.sets and history_of(items).is_rewritten))
-
-
 def ordered(holder: set[Object]) -> list[Object]:
     """The members, some of them conditional, in Python's order; other members of a set that was empty get guards.
 
     Raises:
         Unjoinable: the order is unknown.
     """
-    entries, history = as_dict(holder), history_of(holder)
-    # The order of strings differs between Python processes.
-    if all(type(key) is str for key in entries):
+    entries = as_dict(holder)
+    if _have_any_order(entries):
         return unordered(holder)
-    certain = sum(value is None for value in entries.values())
-    if history.has_order(entries, certain):
+    if history_of(holder).has_order(entries, _certain(entries)):
         return sorted(unordered(holder), key=lambda member: member.value if type(member) is Maybe else member)
-    if certain or not history.is_of_additions:
-        raise Unjoinable(
-            "code iterates over a set after branches have changed it, in an order that depends on all earlier changes",
-            "use a dict, or iterate over sorted(...)",
-        )
     settle(holder)
     return list(holder)
+
+
+def _have_any_order(members: Iterable[Object]) -> bool:
+    """True for strings, whose order differs between Python processes."""
+    return all(type(key) is str for key in members)
+
+
+def _certain(entries: dict[Object, Object]) -> int:
+    """The number of members on all paths."""
+    return sum(value is None for value in entries.values())
+
+
+def refuse_order() -> NoReturn:
+    raise Unjoinable(
+        "code needs the order of a set's members after branches have changed it, which depends on all earlier changes",
+        "use a dict, or iterate over sorted(...)",
+    )
+
+
+def copied(holder: set[Object]) -> set[Object]:
+    """holder.copy()"""
+    made = set.copy(holder)
+    if has_maybes(holder):
+        note_unordered(made)
+    return made
 
 
 def combined(name: str, a: Object, b: Object) -> Object:
@@ -78,7 +92,7 @@ def combined(name: str, a: Object, b: Object) -> Object:
     made = _combined(name, a, b)
     if isinstance(made, set):
         # Python adds its members in another order.
-        history_of(made).is_mixed = True
+        note_unordered(made)
     return made
 
 
@@ -108,10 +122,25 @@ OPERATORS = frozenset((*_COMPARISONS, "and", "or", "sub", "xor"))
 
 
 def settle(holder: Object) -> None:
-    """Keep the members present at this point, by guards."""
+    """Keep the members present at this point, by guards, in Python's order.
+
+    Raises:
+        Unjoinable: the order is unknown.
+    """
     if not isinstance(holder, set) or not has_maybes(holder):
         return
-    refuse("code needs the members of a set, which depend on data", "use loops, len and `in`, which need no guard")
-    entries = as_dict(holder)
-    keys.settle(entries)
+    entries, history = as_dict(holder), history_of(holder)
+    certain, added, is_any = _certain(entries), history.additions, _have_any_order(entries)
+    is_in_order = history.has_order(entries, certain)
+    if not is_any and not is_in_order:
+        if added is None or not added.keys() >= entries.keys():
+            refuse_order()
+        entries = {key: entries[key] for key in added if key in entries}
+    if certain < len(entries):
+        refuse("code needs the members of a set, which depend on data", "use loops, len and `in`, which need no guard")
+        keys.settle(entries)
     put(Contents(holder), members_of(entries))
+    if is_in_order and list(holder) != sorted(holder):
+        refuse_order()
+    # Additions alone, to an empty set, in their order: its hash table is Python's.
+    history.is_rewritten = is_any or is_in_order

@@ -26,10 +26,10 @@ from ..containers.positions import are_positions, entry_at, has_choice, is_posit
 from ..containers.sets import OPERATORS, combined
 from ..containers.views import View, plain_view, viewed
 from ..state.fork import refuse_store
+from ..state.histories import note_change
 from ..state.identities import GENERATED
 from ..state.numbers.python_numbers import is_python, is_python_bool, one_if, plain_like
 from ..state.places import are_restorable, note_contents
-from ..state.sets import note_change
 from ..state.values import CHOICES, Choice, Unjoinable, has_maybes, is_by_index, is_data, lifted, state
 from ..users_code import KNOWN, shared_method, users_method
 from .divisions import check_division, is_of_ints, may_be_zero_of_ints, of_ints, zero_of_ints
@@ -375,7 +375,7 @@ def _in_place(name: str) -> Callable[[Object, Object], Object]:
             if result is not NotImplemented:
                 return result
             return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
-        note_change(a, op.inplace_name)
+        note_change(a, op.inplace_name, (b,))
         if _is_of_conditional(a, b) and isinstance(a, set):
             put(a, list(_of_conditional(op, a, b)))
             return a

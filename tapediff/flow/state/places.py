@@ -18,7 +18,7 @@ from ...recording.arrays.views import laid_as
 from ..anything import Object
 from ..translate import stored_cells
 from ..users_code import KNOWN, attributes_of, is_mutable
-from .sets import history_of
+from .histories import history_of, note_rewriting
 from .values import UNBOUND, Unjoinable, WritesJoined, WritesOutside, state
 
 T = TypeVar("T")
@@ -137,8 +137,7 @@ class Contents(Place):
 
     def set(self, value: Object) -> None:
         kind = self._kind
-        if kind is _OF_SETS:
-            history_of(self.holder).is_rewritten = True
+        note_rewriting(self.holder)
         kind.clear(self.holder)
         if kind is OrderedDict:
             for key, entry in value.items():
@@ -162,7 +161,6 @@ _COPIES: dict[Object, Object] = {
     deque: lambda d: deque(deque.__iter__(d), d.maxlen), bytearray: bytearray,
 }  # fmt: skip
 _CONTAINERS = tuple(_COPIES)
-_OF_SETS: Object = set
 
 
 class Version(Place):

@@ -201,16 +201,18 @@ class Maybe(Several):
     Attributes:
         condition: a tracked bool.
         value: of the entry, if it exists.
-        order: in a dict, the number that orders it; None if its position does.
+        order: in a dict, the number that orders it; None if its position does. In a set, a number of its own.
     """
 
     __slots__ = ("condition", "order", "value")
-    # Sets have such members.
-    __hash__ = object.__hash__
 
     def __init__(self, condition: Object, value: Object, order: Object = None) -> None:
         self.condition, self.value, self.order = condition, value, order
         state.has_choices = state.has_maybes = True
+
+    def __hash__(self) -> int:
+        # Sets have such members, and list them in the same order in every recording.
+        return self.order  # pyright: ignore[reportReturnType] -- an int in a set
 
     def __repr__(self) -> str:
         return f"maybe {self.value!r}"
@@ -661,10 +663,15 @@ def conditions_of(holder: Object) -> list[Object]:
     return [parted(entry)[0] for entry in entries_of(holder)]
 
 
+CONSTANTS = (bool, int, float, str, bytes, type(None))
+
+
 def has_maybes(holder: Object) -> bool:
-    """True for a list, tuple, deque, dict or set with conditional entries, keys or members."""
+    """True for a list, tuple, deque, dict or set with conditional entries, keys or members; or a set whose order is not Python's."""
     if not state.has_maybes or not isinstance(holder, (*_SEQUENCES, dict, set)):
         return False
+    if isinstance(holder, set) and (history := state.sets.get(id(holder))) is not None and history.is_out_of_order(holder):
+        return True
     return Maybe in map(type, holder.values() if isinstance(holder, dict) else entries_of(holder))
 
 

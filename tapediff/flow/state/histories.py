@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterable
 
 from ..anything import Object
-from .values import state
+from .values import CONSTANTS, state
 
 # CPython's smallest hash table, and the bytes of a slot of larger ones.
 _LEAST, _BYTES = 8, 16
@@ -19,6 +19,7 @@ class History:
     """What translated code has done to a set.
 
     Attributes:
+        additions: all members, in the order in which every path adds them to a set that was empty; None if unknown.
         is_of: refers to the set.
         size: of its hash table before.
         members: before; None if not all of them are ints in slots of their own.
@@ -27,13 +28,15 @@ class History:
         is_rewritten: a branch, or members that depend on data, have replaced its contents, and Python's own order is lost.
     """
 
-    __slots__ = ("has_lost", "is_mixed", "is_of", "is_rewritten", "members", "size")
+    __slots__ = ("additions", "has_lost", "is_mixed", "is_of", "is_rewritten", "members", "size")
 
     def __init__(self, holder: set[Object]) -> None:
         self.is_of = weakref.ref(holder)
         self.size = (set.__sizeof__(holder) - type(holder).__basicsize__) // _BYTES or _LEAST
         members = list(set.__iter__(holder))
         self.members = set(members) if _have_slots(members, self.size) and members == sorted(members) else None
+        is_new = not members and self.size == _LEAST and id(holder) not in state.callers
+        self.additions: dict[Object, None] | None = {} if is_new else None
         # Others may have changed it before.
         self.has_lost, self.is_mixed, self.is_rewritten = id(holder) in state.callers, False, False
 
@@ -51,10 +54,28 @@ class History:
             least *= 2
         return _have_slots(members, max(least, self.size) if self.members.issuperset(members) else least)
 
-    @property
-    def is_of_additions(self) -> bool:
-        """True if the order follows from the order of additions."""
-        return self.members == set() and self.size == _LEAST and not self.has_lost and not self.is_mixed
+    def is_out_of_order(self, holder: set[Object]) -> bool:
+        """True if the set's own order may not be Python's."""
+        if not self.is_rewritten or self.is_of() is not holder:
+            return False
+        members = list(set.__iter__(holder))
+        if all(type(member) is str for member in members):
+            return False
+        return not self.has_order(members, len(members)) or members != sorted(members)
+
+    def note_additions(self, members: Iterable[Object]) -> None:
+        """Note that members are added, one by one."""
+        for member in members:
+            if self.additions is None:
+                return
+            if state.is_in_loop or not _is_constant(member) or (member in self.additions and member != next(reversed(self.additions))):
+                self.additions = None
+            else:
+                self.additions[member] = None
+
+
+def _is_constant(member: Object) -> bool:
+    return type(member) in CONSTANTS or (type(member) is tuple and all(map(_is_constant, member)))
 
 
 def _have_slots(members: Iterable[Object], size: int) -> bool:
@@ -68,16 +89,36 @@ def history_of(holder: set[Object]) -> History:
     return found
 
 
-def note_change(holder: Object, name: str) -> None:
+def note_rewriting(holder: Object) -> None:
+    """Note that a set's members are written anew; nothing for other containers."""
+    if isinstance(holder, set):
+        history_of(holder).is_rewritten = state.has_choices = state.has_maybes = True
+
+
+def note_unordered(holder: set[Object]) -> None:
+    """Note that a new set's members were added in another order than Python's."""
+    history = history_of(holder)
+    history.is_mixed = history.is_rewritten = state.has_choices = state.has_maybes = True
+    history.additions = None
+
+
+def note_change(holder: Object, name: str, args: tuple[Object, ...]) -> None:
     """Note that translated code calls a method of a set."""
     if not isinstance(holder, set):
         return
     history = history_of(holder)
     if name in _ADDING:
         history.is_mixed = history.is_mixed or history.has_lost
+        if name == "add":
+            history.note_additions(args)
+        elif len(args) == 1 and type(args[0]) in (list, tuple) and name == "update":
+            history.note_additions(args[0])
+        else:
+            # Merging sets and dicts sizes the hash table.
+            history.additions = None
     else:
         history.is_mixed = history.is_mixed or name not in _REMOVING
-        history.has_lost = True
+        history.has_lost, history.additions = True, None
 
 
 _ADDING = frozenset(("add", "update", "__ior__"))
