@@ -127,6 +127,7 @@ class Flowed:
                 raise refusal from None
 
     def _translated_alone(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
+        """Record this point's path, by guards, in translated form; the report stays that of the merged attempt."""
         report = self.report
         try:
             return self._merged(recorder, args, named, {AsksIdentities, UsedAgain, WritesJoined}, is_alone=True)

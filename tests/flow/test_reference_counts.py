@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
 import tapediff as td
@@ -202,3 +205,46 @@ def test_one_recording_where_only_the_call_holds_an_iterator():
         return total + made.value[0]
 
     assert recordings(program, POINTS) == 1
+
+
+def sorted_in_place(x):
+    """The simplex of Nelder and Mead: a list that is sorted, and replaced by a new one on some sides."""
+    points = [[x[0], 0.5], [x[0] + 0.8, 0.2], [x[0] - 0.1, 1.2]]
+    for k in range(3):
+        points.sort(key=lambda p: p[0] * p[1] + (p[0] - x[1]) ** 2)
+        new = [points[0][0] + points[1][0] - points[2][0], points[1][1]]
+        if new[0] > points[0][0]:
+            points[2] = new
+        else:
+            points = [points[0]] + [[0.5 * (p[0] + x[2]), p[1] + k] for p in points[1:]]
+    return points[0][0] + 3 * points[2][1]
+
+
+def inserted_into(x):
+    kept = [x[0], x[1]]
+    for k in range(3):
+        kept.insert(0, x[2] * k)
+        last = kept.pop()
+        if last > 0.1:
+            kept[0] = last
+        else:
+            kept = [2 * v for v in kept]
+    return kept[0] + 3 * kept[1]
+
+
+@pytest.mark.parametrize("program", [sorted_in_place, inserted_into])
+def test_methods_of_lists_keep_no_reference(program):
+    assert recordings(program) == 1
+
+
+def test_no_function_of_the_interpreter_refers_to_itself():
+    """A cycle of a function and its own cell keeps references until the collector runs, which is off while functions are recorded."""
+    found = []
+    for file in (Path(td.__file__).parent / "flow").rglob("*.py"):
+        for outer in ast.walk(ast.parse(file.read_text())):
+            for inner in ast.walk(outer) if isinstance(outer, ast.FunctionDef) else ():
+                if isinstance(inner, ast.FunctionDef) and inner is not outer:
+                    names = [node for statement in inner.body for node in ast.walk(statement) if isinstance(node, ast.Name) and node.id == inner.name]
+                    if names and not any(isinstance(node.ctx, ast.Store) for node in names):
+                        found.append(f"{file.name}:{inner.lineno} {inner.name}")
+    assert not found

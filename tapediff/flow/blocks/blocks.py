@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from ..anything import Object
@@ -178,16 +179,12 @@ def for_each_option(choice: Object, run: Callable[[Object], Completion], *blocks
     Args:
         blocks: the functions that it runs, for their variables.
     """
-    left = possible(choice)
-
-    def at(position: int) -> Completion:
-        k = left[position]
-        here = lambda: run(choice.options[k])  # noqa: E731 -- its name is its use
-        if position == len(left) - 1:
-            return here()
-        return fork_block(choice.conditions[k], WithCells(here, *blocks), WithCells(lambda: at(position + 1), *blocks))
-
-    return at(0)
+    *others, last = possible(choice)
+    rest: Callable[[], Completion] = lambda: run(choice.options[last])  # noqa: E731 -- its name is its use
+    for k in reversed(others):
+        here = WithCells(lambda k=k: run(choice.options[k]), *blocks)
+        rest = functools.partial(fork_block, choice.conditions[k], here, WithCells(rest, *blocks))
+    return rest()
 
 
 def ended(completion: Completion) -> Jump | None:

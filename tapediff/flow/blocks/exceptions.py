@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, NoReturn
@@ -148,19 +149,18 @@ def attempted(
             without_variables(end.error)
         drop_dead(attempt.journal, *(raised.final for raised in attempt.pending))
     groups = _groups(attempt.pending)
-
-    def rest() -> Completion:
-        return on_end(end.completion) if end.error is None else _while_handled(end.error, on_error)
-
-    def at(position: int) -> Completion:
-        if position == len(groups):
-            return rest()
-        side = WithCells(lambda: _raised(groups[position], attempt, on_error), *blocks)
-        if end.is_taken is False and position == len(groups) - 1:
-            return _or_ended(side)
-        return fork_block(groups[position].condition, side, WithCells(lambda: at(position + 1), *blocks))
-
-    return at(0)
+    sides = [WithCells(functools.partial(_raised, group, attempt, on_error), *blocks) for group in groups]
+    rest: Callable[[], Completion]
+    if groups and end.is_taken is False:
+        groups.pop()
+        rest = functools.partial(_or_ended, sides.pop())
+    elif end.error is None:
+        rest = functools.partial(on_end, end.completion)
+    else:
+        rest = functools.partial(_while_handled, end.error, on_error)
+    for group, side in reversed(list(zip(groups, sides))):
+        rest = functools.partial(fork_block, group.condition, side, WithCells(rest, *blocks))
+    return rest()
 
 
 def _or_ended(side: Callable[[], Completion]) -> Completion:

@@ -39,17 +39,18 @@ class Exits:
             normal = where_ends(completion, is_normal)
             put(self.place("goes on"), fork_value(normal, goes_on, lambda: False))
 
-        def fail(error: BaseException) -> None:
-            # Iteration values are unknown after the loop, where the error is raised.
-            for k, arg in enumerate(error.args):
-                if type(arg) in CHOICES:
-                    CHOICES[type(arg)].each(arg, lambda one, k=k: fail(with_arguments(error, (*error.args[:k], one, *error.args[k + 1 :]))))
-                    return
-            put(self.place("error"), self._number_of(error))
-            put(self.place("goes on"), False)
-
-        attempted(WithCells(run, body, goes_on), fail, lambda end: end, keeps_values=keeps_values())
+        attempted(WithCells(run, body, goes_on), self._fail, lambda end: end, keeps_values=keeps_values())
         return truth(self.namespace["goes on"])
+
+    def _fail(self, error: BaseException) -> None:
+        # Iteration values are unknown after the loop, where the error is raised.
+        given = error.args
+        for k, arg in enumerate(given):
+            if type(arg) in CHOICES:
+                CHOICES[type(arg)].each(arg, lambda one, k=k: self._fail(with_arguments(error, (*given[:k], one, *given[k + 1 :]))))
+                return
+        put(self.place("error"), self._number_of(error))
+        put(self.place("goes on"), False)
 
     def _leave(self, end: Jump, when: Object) -> None:
         name, make, value = self._parts(end)

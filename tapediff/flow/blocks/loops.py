@@ -48,8 +48,8 @@ from .exits import Exits
 from .iterations import Loop, TooLarge
 from .sources import Source, are_first_ones, left_in, source_of, up_to
 
-# Maximum number of instructions recorded iteration by iteration; in a loop's iteration, of loops that data end: run to their ends, they
-# take longer than what their carries cost (Newton's method in a loop: 270 µs against 50, and 4.7 s at first against 3).
+# Maximum number of instructions recorded iteration by iteration; and of a loop that data end, within another loop: all its iterations
+# run at each call, which takes longer than storing carries (Newton's method in a loop: 270 µs against 50, and 4.7 s at first against 3).
 LONG, LONG_WITH_EXIT = 10_000, 1_000
 
 # Fewer iterations are never rolled.

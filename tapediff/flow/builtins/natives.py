@@ -164,7 +164,7 @@ _FRAMES = frozenset(("_getframe", "_getframemodulename", "currentframe", "stack"
 
 
 def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
-    """The builtin, or its program where that applies."""
+    """The builtin, or its program where that applies; no function that refers to itself, as that would keep a reference to the owner."""
     run, least, most, names = program
 
     def dispatched(*args: Object, **named: Object) -> Object:
@@ -180,13 +180,13 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
                     return result
                 if choice is not None and (owner is None or (choice == 0 and f.__name__ in _KEYED and not isinstance(owner, dict))):
                     if (read := _with_rows_read(f, args)) is not None:
-                        return dispatched(*read, **named)
+                        return _dispatcher(f, program, owner)(*read, **named)
                     argument = args[choice]
                     if f is not next:
                         is_held = is_held_elsewhere((argument,), 2)
                         argument = owned(argument, is_held)
-                    over = mapped if _is_pure(f) else lifted
-                    return over(lambda *plain: dispatched(*plain, **named), *args[:choice], argument, *args[choice + 1 :])
+                    over, again = mapped if _is_pure(f) else lifted, _dispatcher(f, program, owner)
+                    return over(lambda *plain: again(*plain, **named), *args[:choice], argument, *args[choice + 1 :])
             if state.has_maybes:
                 args = tuple(map(viewed, args))
             for place in range(len(args)):

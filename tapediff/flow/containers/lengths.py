@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import deque
 from collections.abc import Callable
@@ -185,12 +186,10 @@ def by_length(holder: Object, run: Callable[[Object], Object]) -> Object:
         is_as_before = is_as_before and len(holder) == k and all(a is b for a, b in zip(holder, values))
         return result
 
-    def at(k: int) -> Object:
-        if k == len(values):
-            return here(k)
-        return fork_value(entries[k].condition, lambda: at(k + 1), lambda: here(k))
-
-    result = at(sum(type(entry) is not Maybe for entry in entries))
+    rest: Callable[[], Object] = lambda: here(len(values))  # noqa: E731 -- its name is its use
+    for k in range(len(values) - 1, sum(type(entry) is not Maybe for entry in entries) - 1, -1):
+        rest = functools.partial(fork_value, entries[k].condition, rest, lambda k=k: here(k))
+    result = rest()
     if is_as_before and is_conditional(holder) and not isinstance(holder, tuple):
         put(holder, entries)
     return result
@@ -204,11 +203,9 @@ def by_lengths(holders: tuple[Object, ...], run: Callable[[tuple[Object, ...]], 
             ways *= 1 + sum(condition is not True for condition, _ in parts(holder))
     if ways > 2 * MOST_LENGTHS:
         holders = tuple(map(settled_contents, holders))
-
-    def at(k: int, done: tuple[Object, ...]) -> Object:
-        return run(done) if k == len(holders) else by_length(holders[k], lambda plain: at(k + 1, (*done, plain)))
-
-    return at(0, ())
+    if not holders:
+        return run(())
+    return by_length(holders[0], lambda first: by_lengths(holders[1:], lambda others: run((first, *others))))
 
 
 def split(holder: Object, before: int, after: int) -> list[Object]:

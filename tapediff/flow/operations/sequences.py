@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections import deque
 from collections.abc import Callable
@@ -56,15 +57,15 @@ def sequences_compared(compare: Compare, name: str, a: Object, b: Object) -> Obj
         return same if name == "eq" else python_bool(negated(same))
     if is_conditional(a) or is_conditional(b):
         return sequences_compared(compare, name, settled_contents(a), settled_contents(b))
-    n = min(len(a), len(b))
+    rest: Callable[[], Object] = lambda: getattr(operator, name)(len(a), len(b))  # noqa: E731 -- its name is its use
+    for pair in reversed(list(zip(a, b))):
+        rest = functools.partial(_compared, compare, name, pair, rest)
+    return rest()
 
-    def at(k: int) -> Object:
-        if k == n:
-            return getattr(operator, name)(len(a), len(b))
-        is_equal = equal(compare, a[k], b[k])
-        return truth(fork_value(is_equal, lambda: at(k + 1), lambda: truth(compare(name, a[k], b[k]))))
 
-    return at(0)
+def _compared(compare: Compare, name: str, pair: tuple[Object, Object], rest: Callable[[], Object]) -> Object:
+    """Compare two entries, and the rest of their sequences if they are equal."""
+    return truth(fork_value(equal(compare, *pair), rest, lambda: truth(compare(name, *pair))))
 
 
 def _are_equal(compare: Compare, a: Object, b: Object) -> Object:
