@@ -37,6 +37,7 @@ def agree(a, b):
 @pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
 @settings(max_examples=LONG_RUN or 25, derandomize=not LONG_RUN, suppress_health_check=list(HealthCheck))
 @given(PROGRAMS, GUARDS, st.sampled_from([0, 1, 3]), st.sampled_from([1, 3, 1000]), st.integers(0, 10**6))
+@pytest.mark.slow
 def test_no_answer_comes_from_another_branch(program, guard, compile_after, max_tapes, seed):
     """Value, gradient and errors at points in any order: those of the plain function, and of a recording made on the spot."""
     f, rng = function_of(program), np.random.default_rng(seed)

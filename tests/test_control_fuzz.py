@@ -210,6 +210,7 @@ def test_a_float_to_specialise_on_is_told_apart_by_its_bits(dtype):
 
 
 @pytest.mark.parametrize("seed", [6, 120, 167, 264])
+@pytest.mark.slow
 def test_a_path_of_a_sub_tape_may_get_more_guards_at_another_call(seed):
     """The tape of the same path with fewer guards makes way."""
     program, rng = Program(seed), np.random.default_rng(seed)

@@ -47,6 +47,7 @@ def test_readme_shows_the_quickstart():
     assert block.group(1).strip() == source.split('"""', 2)[2].strip()
 
 
+@pytest.mark.slow
 def test_eight_schools_agrees_with_the_reference(tmp_path):
     """With few draws: every mean within 4 Monte-Carlo standard errors of the reference, and the plot written."""
     for module in DEMO:
@@ -60,6 +61,7 @@ def test_eight_schools_agrees_with_the_reference(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["figures"]
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn(tmp_path):
     """Five, in a folder of their own; the tree has the five tapes, each behind the guards that lead to it."""
     pytest.importorskip("matplotlib")
@@ -99,6 +101,7 @@ def test_bouncing_ball_is_fitted(tmp_path):
     assert np.linalg.norm(frozen - right) > 10 * np.linalg.norm(right)
 
 
+@pytest.mark.slow
 def test_plain_branches_are_fitted_with_one_tape_each(tmp_path):
     """The loss whose branches merge finds the truth beside outliers, the slopes agree with differences, and no path is recorded again."""
     printed = run("plain_branches.py", tmp_path)
@@ -113,6 +116,7 @@ def test_plain_branches_are_fitted_with_one_tape_each(tmp_path):
     assert np.allclose([float(rate), float(limit), float(first)], [1.4, 3.0, 0.2], rtol=0.05)
 
 
+@pytest.mark.slow
 def test_dropout_learns_and_evaluates(tmp_path):
     """It generalises, and three tapes answer everything: training, and evaluation on two sizes of data."""
     printed = run("dropout.py", tmp_path)
@@ -121,6 +125,7 @@ def test_dropout_learns_and_evaluates(tmp_path):
     assert "799 hits, 3 misses, 3 recordings" in printed
 
 
+@pytest.mark.slow
 def test_compiled_sampler_is_faster_than_python(tmp_path):
     """Few draws agree with the reference, branches are followed from compiled code, and both models sample faster there."""
     printed = run("compiled_sampler.py", tmp_path, "800")
@@ -142,6 +147,7 @@ def test_compiled_sampler_is_faster_than_python(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.slow
 def test_a_posterior_becomes_a_library_with_the_functions_of_bridgestan(tmp_path):
     """Density and gradient have the bits of Python; the parameters have Stan's names."""
     printed = run("bridgestan_library.py", tmp_path)

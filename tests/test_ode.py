@@ -41,6 +41,7 @@ def test_rodas4_has_order_four():
 
 
 @pytest.mark.parametrize("method", ["rk45", "dop853", "rodas4"])
+@pytest.mark.slow
 def test_gradients_are_those_of_the_solution_within_its_tolerance(method):
     """In parameters, start and times; the differences are of solutions of tolerance 1e-12."""
 

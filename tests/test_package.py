@@ -24,6 +24,7 @@ def run(*command, **options):
 
 
 @pytest.mark.skipif(find_spec("pyright") is None, reason="pyright comes with the extra `lint`")
+@pytest.mark.slow
 def test_a_users_type_checker_sees_the_types(tmp_path):
     """Outside this repository, whose settings do not count there; a comment that ignores no error is one."""
     settings = {

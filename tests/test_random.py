@@ -98,6 +98,7 @@ def everything(p, key):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_one_tape_serves_all_keys_with_the_draws_and_derivatives_of_the_plain_function():
     """Value to 1e-12, as kernels and SciPy round some functions in another way; the gradient against central differences."""
     p, safe = np.array([1.3, 2.1]), td.GuardedTape(everything)

@@ -137,6 +137,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("shapes", SHAPES, ids=" ".join)
+@pytest.mark.slow
 def test_long_programs_need_150_frames(shapes):
     """Recorded, printed, copied, pickled, compiled, differentiated twice and explained, all right and near a low limit."""
     ran = subprocess.run([sys.executable, "-c", PROGRAM, *shapes], env=os.environ, capture_output=True, text=True)

@@ -93,6 +93,7 @@ CONTROL = (scanned, counted, nested, rolled, branched, by_root, with_gradient)
 
 @pytest.mark.parametrize("f", CONTROL, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("x", [np.array([0.4, 0.6, 0.9]), np.array([0.8, 0.3, 1.1])], ids=["here", "there"])
+@pytest.mark.slow
 def test_adjoints_through_loops_calls_and_branches(f, x):
     """Recorded at the point, and merged elsewhere."""
     found, expected = sizes(f, [x])

@@ -647,6 +647,7 @@ def test_names_from_the_user_never_reach_generated_code():
     assert "import" not in compiled.source.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_long_chains_record_compile_and_are_freed():
     """3000 operations deep and 1000 wide: neither recursion nor nesting."""
 

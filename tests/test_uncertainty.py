@@ -91,6 +91,7 @@ def test_the_inverse_hessian_of_a_likelihood():
         assert sigma.upper - sigma.value == pytest.approx(stats.norm.ppf(0.975) * np.sqrt(variance / 200), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth():
     """In 300 simulated data sets, 95 % intervals of a curve, to three standard deviations of the count."""
     rng, covered = np.random.default_rng(1), 0

@@ -127,6 +127,7 @@ PROGRAMS = [queue_at_a_counter, repairs, best_of_a_stream, schedule, longest_inc
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.slow
 def test_one_recording(program):
     """The values are those of plain Python, the gradients those of differences."""
     assert recordings(program, POINTS) <= 2

@@ -418,6 +418,7 @@ def stack_of_pairs(x):
 
 
 @pytest.mark.parametrize("program", [area_of_a_log, point_in_a_log, stack_of_pairs], ids=lambda f: f.__name__)
+@pytest.mark.slow
 def test_lists_that_grow_in_loops_that_data_end(program):
     """Their entries are vectors, with room for more entries than the first point has."""
     assert recordings(program, POINTS[:12]) <= 2

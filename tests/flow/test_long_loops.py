@@ -243,6 +243,7 @@ def test_a_long_loop_is_one_instruction(program, recorded):
     assert recorded
 
 
+@pytest.mark.slow
 def test_a_list_that_becomes_longer_than_there_is_room_for_has_a_tape_with_more(recorded, monkeypatch):
     """A guard tells of it."""
     monkeypatch.setattr(values, "FIRST_ROOM", 16)
@@ -295,6 +296,7 @@ def test_an_iteration_knows_bounds_of_the_ints_that_it_goes_over(recorded):
     assert len(td.record(ints_between_bounds, POINTS[0], merge=True).instructions) < 2 * N
 
 
+@pytest.mark.slow
 def test_a_choice_of_arrays_that_iterations_make_has_one_name_for_each(recorded):
     """An array from before the loop is written to after it only where no iteration has made another."""
 
@@ -484,6 +486,7 @@ def test_lists_from_the_end_and_of_constants_belong_to_loops(program):
     assert len(tape.program.tape.instructions) < 100
 
 
+@pytest.mark.slow
 def test_loops_that_data_end_are_loops_in_iterations():
     """Run to their ends, they would take all of their iterations at each of the outer loop's."""
 

@@ -148,6 +148,7 @@ def test_each_test_of_a_loop_by_guards_is_evaluated_once(program):
 
 
 @pytest.mark.parametrize("long", [20, 60, 150, 400])
+@pytest.mark.slow
 def test_a_loop_may_become_one_instruction_at_any_iteration(long, monkeypatch):
     """Also where the last one has just been recorded: while, for, with a break and an else, within each other."""
     monkeypatch.setattr(loops, "LONG", long)

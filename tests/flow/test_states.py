@@ -253,6 +253,7 @@ def test_states_take_one_recording(program):
     assert recordings(lambda x: program(np.concatenate([x, x[::-1] * 0.7, x]))) == 1
 
 
+@pytest.mark.slow
 def test_lists_of_other_lengths_keep_a_loop_from_being_one_instruction_at_once():
     """So the attempts take few sides of branches."""
     assert recordings(lambda x: lists_of_other_lengths(np.concatenate([x, x[::-1] * 0.7, x, -x, x + 0.1])), POINTS[:6]) == 1

@@ -59,6 +59,7 @@ def test_each_call_runs():
     assert len(calls) == before + 2
 
 
+@pytest.mark.slow
 def test_numba_functions_are_called_without_python():
     @numba.njit
     def forward(x):

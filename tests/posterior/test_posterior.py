@@ -303,6 +303,7 @@ def mostly_rejected(**options):
     return td.Posterior(log_density, a=td.real(), b=td.real(), data={"y": np.array([1.0, 2.0])}, **options)
 
 
+@pytest.mark.slow
 def test_models_that_reject_the_origin_begin_elsewhere():
     """Modes, addresses, products, and draws; the error of a model without any value is its own."""
     post = mostly_rejected(generated=lambda a, b: {"ratio": np.sqrt(a - b)})

@@ -21,6 +21,7 @@ def predation(t, y, p):
 
 @pytest.mark.parametrize("method", ["RK45", "RK23", "DOP853"])
 @pytest.mark.parametrize("span", [(0, 4), (4, 0)])
+@pytest.mark.slow
 def test_explicit_methods_have_scipys_values_at_any_tolerance(method, span):
     """To rounding, as steps and interpolation are SciPy's; slopes are as accurate as the solution, so they are compared at 1e-9."""
     times = np.sort(TIMES)[:: 1 if span[1] else -1]
@@ -33,6 +34,7 @@ def test_explicit_methods_have_scipys_values_at_any_tolerance(method, span):
 
 @pytest.mark.parametrize("method", ["RK45", "RK23", "DOP853"])
 @pytest.mark.parametrize("span", [(0, 4), (4, 0)])
+@pytest.mark.slow
 def test_dense_output_is_scipys_at_any_times(method, span):
     """In any order, one, none at a step's end; a tracked time, too."""
 
@@ -62,6 +64,7 @@ def test_events_are_roots_of_the_dense_output():
         np.testing.assert_allclose(slopes, [-np.log(start / 0.3) / rate**2, 1.0 / (rate * start)], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_end_of_a_solution_without_times():
     """The span may be tracked; the start's slope includes how the first step moves with it."""
 
@@ -75,6 +78,7 @@ def test_the_end_of_a_solution_without_times():
     assert_second_derivatives_agree(end, [0.5, 0.1, 2.0])
 
 
+@pytest.mark.slow
 def test_rates_in_every_form_that_scipy_takes():
     one = {"t_span": (0, 1), "y0": [1.0], **ACCURATE}
     assert_agrees(lambda p: solve_ivp(lambda t, y: -p[0] * y[0], **one).y[0, -1], [2.0], [0.5], rtol=1e-9, slope_rtol=1e-5)
@@ -111,6 +115,7 @@ def test_quad_has_scipys_value_and_slopes_in_limits_and_integrand(f, p, q):
     assert_second_derivatives_agree(f, p)
 
 
+@pytest.mark.slow
 def test_integrals_within_integrals():
     f = lambda p: quad(lambda x: quad(lambda y: np.exp(-p[0] * x * y), 0.0, 1.0 + x)[0], 0.0, p[1])[0]
     assert_agrees(f, [2.0, 1.0], [0.5, 0.7], rtol=1e-10)

@@ -228,6 +228,7 @@ def skew_probability(z, a):
 
 
 @pytest.mark.parametrize("a", [0.0, 0.5, 3.0, -12.0, 50.0, -1000.0, 1e6])
+@pytest.mark.slow
 def test_the_skew_normal_is_right_on_its_thin_side(a):
     """Probabilities, their logarithms and derivatives in both arguments against mpmath, and quantiles, of either tail of every shape."""
     z = np.array([-10.0, -3.0, -0.3, -1e-3, -1e-5, 0.0, 1e-5, 0.02, 1.0, 10.0])

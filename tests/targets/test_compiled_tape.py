@@ -197,6 +197,7 @@ def test_a_failed_call_leaves_out_alone_and_the_next_one_is_right():
         np.testing.assert_allclose(td.gradient(compiled, 2 * np.eye(2)), [[0.25, -0.25], [-0.25, 0.25]], atol=1e-15)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_when_kernels_are_dropped():
     """Fifty kernels, made and dropped, leave less than 250 kB each: llvmlite's pass managers keep 120 kB, a kernel nothing."""
     x = np.linspace(0.0, 1.0, 100_000)  # a workspace of 800 kB

@@ -230,6 +230,7 @@ def test_no_more_is_computed_than_there_are_entries():
     assert accumulate(vjp_tape(tape, (0,)), (1,), 1e9).work <= 8 * 100
 
 
+@pytest.mark.slow
 def test_time_grows_in_proportion_to_the_program():
     """Twelve times the instructions in less than 24 times the time, where a pass of quadratic time takes 144 times."""
 

@@ -86,6 +86,7 @@ def is_op(node, module):
     return False
 
 
+@pytest.mark.slow
 def test_no_file_outside_ops_holds_a_table_of_ops():
     """So a new op is declared in one place, and nothing else has to know of it."""
     found = {}

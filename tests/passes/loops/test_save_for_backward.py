@@ -331,6 +331,7 @@ def loads_in_a_loop(x):
     return cost * x[2] / 100
 
 
+@pytest.mark.slow
 def test_the_number_of_iterations_behind_what_an_inner_loop_saves():
     """Second derivatives add results to the inner loop, before its number of iterations."""
     x, v = np.array([0.7, 0.9, 1.1]), np.array([0.3, -0.2, 0.5])

@@ -272,6 +272,7 @@ def test_a_long_loop_of_guards_is_a_few_lines():
     assert failed.value.turn == (778, 1000)
 
 
+@pytest.mark.slow
 def test_random_loops_with_branches_agree_with_python():
     """Programs of random statements in a loop, some under conditions, at points on many paths."""
     rng = np.random.default_rng(1)

@@ -160,6 +160,7 @@ EXAMPLES = max(1, int(os.environ.get("TAPEDIFF_FUZZ_EXAMPLES", 40)) // 2)
 
 @hypothesis_settings(max_examples=EXAMPLES)
 @given(st.integers(0, 2**32 - 1))
+@pytest.mark.slow
 def test_random_programs_give_the_same_answers(seed):
     holds(seed)
 

@@ -73,6 +73,7 @@ def test_log_jacobians_of_effects_count_and_their_bounds_may_depend_on_the_rest(
     np.testing.assert_allclose(mode["v"], 0.7 + np.exp(y * 0.25 / 4.25), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_generated_draws_the_effects_from_their_conditional_distribution():
     """Normal, with known mean and variance: 4 standard errors of 4000 draws; and what the user's function makes of them."""
     marginal = of_schools(generated=thetas).laplace_marginal("z")

@@ -62,6 +62,7 @@ def test_a_hierarchy_has_the_precision_of_effects_and_the_marginals_information(
     np.testing.assert_allclose(np.linalg.inv(covariance)[2:], -joint[2:], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_whitened_functions_follow_the_chain_rule():
     """As numba calls them: code, value and gradient by z; and values."""
     post = of_walk()

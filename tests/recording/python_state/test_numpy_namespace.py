@@ -196,6 +196,7 @@ np.testing.assert_allclose(later(a), 3 + math.exp(a[0]), rtol=1e-12)
 """
 
 
+@pytest.mark.slow
 def test_numba_may_be_used_first_within_a_recording():
     """Its own tables of NumPy's functions are filled then, and serve behind the recording too."""
     pytest.importorskip("numba")

@@ -38,6 +38,7 @@ def test_each_path_is_recorded_once_and_every_answer_is_its_own(guard):
 
 
 @pytest.mark.parametrize("compile_after", [0, 2])
+@pytest.mark.slow
 def test_random_points_on_many_paths_agree_with_the_plain_function(compile_after):
     """Wherever no branch lies within the difference quotient's step, value and gradient are the plain function's."""
     safe = td.GuardedTape(wandering, compile_after=compile_after, max_tapes=1000, merge=False)
@@ -303,6 +304,7 @@ def root_of_a_cubic(p):
 
 
 @pytest.mark.parametrize(("f", "merge", "count"), [(least_of_a_decay, False, 41), (root_of_a_cubic, True, 20)])
+@pytest.mark.slow
 def test_brents_methods_are_answered_at_every_point(f, merge, count):
     """On this processor two tapes disagree at the 40th point of the first. Minima are found to 1e-8, the square root of rounding."""
     guarded = td.GuardedTape(f, merge=merge)

@@ -89,6 +89,7 @@ def test_a_path_that_is_replayed_by_request_is_not_compiled_to_be_left():
     assert compiled(safe) == before + 1
 
 
+@pytest.mark.slow
 def test_operators_are_replayed_too():
     safe, v = td.GuardedTape(wandering, merge=False), np.array([0.3, -1.0])
     for x in POINTS:

@@ -138,6 +138,7 @@ def test_a_bound_call_of_a_fixed_tape_raises_what_sub_tapes_raise():
     assert np.all(out == 7.0)
 
 
+@pytest.mark.slow
 def test_bound_arrays_and_tapes_stay_alive():
     """The builtin holds what it points to, and lets go of it."""
     tape = td.compile(smooth, np.ones(3))

@@ -202,6 +202,7 @@ def compiled(function, *, is_left_out, point=POINT):
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.slow
 def test_rows_go_together_and_give_what_they_give_one_by_one(function):
     """The value has the same bits, as each cell does the same operations; cotangents of parameters are added in another order."""
     tape = td.record(function, POINT)

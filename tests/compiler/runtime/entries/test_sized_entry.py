@@ -168,6 +168,7 @@ print("done")
 
 
 @pytest.mark.skipif(not hasattr(mmap, "PROT_READ"), reason="mprotect is POSIX")
+@pytest.mark.slow
 def test_kernels_read_nothing_beyond_arrays_that_are_not_copied(tmp_path: Path) -> None:
     """In a process of its own, whose next page may not be read."""
     script = tmp_path / "reads.py"

@@ -169,6 +169,7 @@ def test_short_loops_and_large_iterations_are_left_alone():
 
 
 @pytest.mark.skipif("independent_iterations" in settings.left_out, reason="the pass is left out")
+@pytest.mark.slow
 def test_nests_are_arrays_of_both_iterations():
     """Sums over all pairs need no loop, also of many in plain Python; of a recurrence of rows the loop within is a sum."""
     xs, many = np.linspace(-1.0, 1.0, 20), np.linspace(-1.0, 1.0, independent.LARGEST_VALUE + 1)

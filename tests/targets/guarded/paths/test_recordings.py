@@ -309,6 +309,7 @@ def test_neither_values_that_raise_nor_counters_are_kept_without_end():
     assert len(safe._recordings._by_key) <= 22
 
 
+@pytest.mark.slow
 def test_a_function_that_reaches_too_many_objects_says_so():
     """It is answered all the same; the warning names the function and the fix."""
     objects = [types.SimpleNamespace(v=1.0) for _ in range(21_000)]
