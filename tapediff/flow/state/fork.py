@@ -217,12 +217,15 @@ def sides_of(sides: list[tuple[Operand, bool, Side]], join_states: Callable[[lis
     leave_out()
     while len(found) > 1:
         drop_dead(*(option.ran.final for option in found))
+        before = len(recorder.instructions)
         try:
             joined = join_states(found)
         except Unjoinable as why:
             side = found[why.side]
             found = [side] if decided(side.test, why.reason) else [option for option in found if option is not side]
             continue
+        if not state.path:
+            check_instructions(len(recorder.instructions) - before)
         has_choices = put_final(joined) or len(found) > 2
         state.report.note("choice" if has_choices else "select", recorder.site_of(sys._getframe(1)))
         return found

@@ -17,8 +17,8 @@ MOST_TIMES = 8
 _EVERY = 16
 
 
-# Maximum numbers of sides, and of instructions recorded on them, 5 to 20 s; then only one path is recorded.
-MOST_SIDES, MOST_INSTRUCTIONS = 20_000, 100_000
+# Maximum numbers of sides, and of instructions recorded on them, 2 to 5 s; then only one path is recorded.
+MOST_SIDES, MOST_INSTRUCTIONS = 4_000, 30_000
 # Of a recording for many sizes: beyond, one for each size takes less time.
 MOST_OF_SIZES, GUARDS_OF_SIZES = 20_000, 32
 _ONCE = "record the repeated part once: td.subtape, td.scan, or a loop of more iterations"
@@ -29,7 +29,7 @@ class TooDeep(Restart):
 
 
 def check_instructions(count: int) -> None:
-    """Count instructions recorded on sides; give up if there are too many."""
+    """Count instructions that sides and their joins have recorded; give up if there are too many."""
     state.on_sides += count
     most = MOST_OF_SIZES if is_of_sizes() else MOST_INSTRUCTIONS
     if state.on_sides > most:
