@@ -250,6 +250,40 @@ def test_iterators_without_an_end_are_left_as_they_are():
     assert recordings(program, POINTS[:3]) == 1
 
 
+Edge = collections.namedtuple("Edge", "length ends name")
+
+
+def shortest_first(x):
+    """Kruskal's edges: tuples of a number and two ints."""
+    points = [(math.cos(k * 1.1 + x[0]) * (1 + 0.1 * k), math.sin(k * 2.3 + x[1])) for k in range(8)]
+    edges = sorted((math.dist(p, q), i, j) for (i, p), (j, q) in itertools.combinations(enumerate(points), 2))
+    return sum((k + i) * length for k, (length, i, j) in enumerate(edges))
+
+
+def by_several_columns(x):
+    """Ints with ties, texts, nested tuples, and numbers."""
+    rows = [[int(abs(v) * 2) % 3, "cab"[k % 3], (k % 2 == 0, v), k] for k, v in enumerate([*x, *-x, *x[::-1], *(x * 2), *(x + 1)])]
+    rows.sort()
+    down = sorted(map(tuple, rows), reverse=True)
+    return sum((k + 1) * row[3] * row[2][1] for k, row in enumerate(rows)) + sum(k * row[3] * x[0] for k, row in enumerate(down))
+
+
+def named_by_key(x):
+    edges = [Edge(v * w, (i, -j), "ab"[i % 2]) for i, v in enumerate(x) for j, w in enumerate(x)]
+    edges.sort(key=lambda edge: (edge.name, -edge.length, edge.ends))
+    return sum(k * edge.length + edge.ends[1] * x[0] for k, edge in enumerate(edges))
+
+
+def some_of_many(x):
+    rows = [(int(v * 2), k) for k, v in enumerate([*x, *-x, *(2 * x), *(x - 1), *(x + 1)]) if v > -0.5]
+    return sum(k * n * x[1] for k, (_, n) in enumerate(sorted(rows)))
+
+
+@pytest.mark.parametrize("program", [shortest_first, by_several_columns, named_by_key, some_of_many])
+def test_many_tuples_are_in_the_order_of_their_entries(program):
+    assert recordings(program, POINTS[:12]) == 1
+
+
 def test_many_equal_entries_stay_in_order():
     """Of NumPy's, only a stable sort does that beyond 16 of them."""
     assert recordings(sorted_with_many_ties) == 1

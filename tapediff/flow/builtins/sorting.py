@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -57,10 +57,9 @@ def sorted_(items: Object, /, *, key: Object = None, reverse: Object = False) ->
 
 def _ordered(keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
     """Stable sort by key."""
-    if len(keyed) > 4 and all(is_real(k) for _, k, _ in keyed):
-        table = table_of([value for _, _, value in keyed])
-        if table is not None:
-            return _by_gather(keyed, table)
+    columns = _columns([k for _, k, _ in keyed]) if len(keyed) > 4 else None
+    if columns is not None and (table := table_of([value for _, _, value in keyed])) is not None:
+        return _by_gather(keyed, columns, table)
     if len(keyed) > MOST_EXCHANGED:
         entries = [maybe(condition, (k, value)) for condition, k, value in keyed]
         pairs = settled_contents(entries)
@@ -76,9 +75,26 @@ def _ordered(keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
     return [maybe(row[0], row[-1]) for row in rows if row[0] is not False]
 
 
-def _by_gather(keyed: list[tuple[Object, Object, Object]], table: Table) -> list[Object]:
-    """Numbers, or tuples of numbers, in numeric order; missing ones come last."""
-    order = np.argsort(stacked([k for _, k, _ in keyed]), kind="stable")
+def _columns(keys: Sequence[Object]) -> list[Sequence[Object]] | None:
+    """Numbers that order keys, the most significant first; None unless all are numbers, texts, or equal-length sequences of these."""
+    if all(map(is_real, keys)):
+        return [keys]
+    kind = type(keys[0])
+    if kind in (str, bytes, bool) and all(type(key) is kind for key in keys):
+        ranks = {key: rank for rank, key in enumerate(builtins.sorted(set(keys)))}
+        return [[ranks[key] for key in keys]]
+    base = next((base for base in (tuple, list) if kind.__lt__ is base.__lt__), None)
+    if base is None or any(type(key).__lt__ is not base.__lt__ or is_conditional(key) or len(key) != len(keys[0]) for key in keys):
+        return None
+    parts = [_columns(column) for column in zip(*keys)]
+    return [column for part in parts for column in part or ()] if parts and None not in parts else None
+
+
+def _by_gather(keyed: list[tuple[Object, Object, Object]], columns: Sequence[Sequence[Object]], table: Table) -> list[Object]:
+    """Entries of a table in the order of their keys; missing ones come last."""
+    order = np.argsort(stacked(list(columns[-1])), kind="stable")
+    for column in reversed(columns[:-1]):
+        order = np.take(order, np.argsort(np.take(stacked(list(column)), order, mode="clip"), kind="stable"), mode="clip")
     conditions = [condition for condition, _, _ in keyed]
     if not any(map(is_data, conditions)):
         return table.ordered(order)
