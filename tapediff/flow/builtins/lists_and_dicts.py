@@ -152,7 +152,7 @@ def reversed_(items: Object) -> Object:
         items = items.entries()
     if (method := users_method(type(items), "__reversed__")) is not None:
         return call(method, items)
-    return iter(list(entries_of(items))[::-1]) if is_conditional(items) else NATIVE
+    return call(in_python.iter_, list(entries_of(items))[::-1]) if is_conditional(items) else NATIVE
 
 
 def pop_(holder: Object, position: Object = -1, /) -> Object:

@@ -18,7 +18,7 @@ from ..calls.truth import truth
 from ..state.callers import key_at_this_point
 from ..state.fork import decided, exclude, fork, fork_value, refuse, select
 from ..state.joins import has_order, maybe, numbered, one_of
-from ..state.places import Contents, WithCells, note_contents, put
+from ..state.places import Contents, WithCells, items_in_order, note_contents, put
 from ..state.tables.columns import by_position, counted, table_of
 from ..state.values import (
     CHOICES,
@@ -282,7 +282,7 @@ def items(holder: dict[Object, Object], *, is_in_order: bool = True) -> list[Obj
 
 def _numbered_items(holder: dict[Object, Object]) -> list[tuple[Object, Object, Object, Object]]:
     """Conditions, values, order numbers and keys."""
-    return [(*entry(holder, key), held.order if type(held) is Maybe else None, unwrapped(key)) for key, held in dict.items(holder)]
+    return [(*entry(holder, key), held.order if type(held) is Maybe else None, unwrapped(key)) for key, held in items_in_order(holder)]
 
 
 def _by_order(found: list[tuple[Object, Object, Object, Object]]) -> list[Object] | None:

@@ -330,7 +330,10 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
             native = getattr(type(self), name, None)
             if native is None or (isinstance(self, _SEQUENCES) and name in ("__add__", "__mul__")):
                 continue
-            result = native(self, other)
+            if _is_of_conditional(self, other):
+                settle_deeply(self)
+                settle_deeply(other)
+            result = native(self, plain_view(other))
         if result is not NotImplemented:
             return result
     if op.forward in ("__eq__", "__ne__"):
@@ -379,8 +382,9 @@ def _in_place(name: str) -> Callable[[Object, Object], Object]:
         if _is_of_conditional(a, b) and isinstance(a, set):
             put(a, list(_of_conditional(op, a, b)))
             return a
-        if op.forward == "__add__" and isinstance(a, deque) and is_conditional(a):
-            call(a.extend, b)
+        change = a.extend if name == "add" and isinstance(a, deque) else a.update if name == "or" and isinstance(a, dict) else None
+        if change is not None and state.has_maybes:
+            call(change, b)
             return a
         if _is_native(type(b)) or hasattr(type(a), op.inplace_name):
             if hasattr(type(a), op.inplace_name) and not are_restorable(a):

@@ -150,6 +150,11 @@ class Contents(Place):
         return next(kind for kind in _COPIES if isinstance(self.holder, kind))
 
 
+def items_in_order(holder: dict[Object, Object]) -> Iterable[tuple[Object, Object]]:
+    """The stored items of a dict, bypassing a user's class; those of an OrderedDict in its own order."""
+    return OrderedDict.items(holder) if isinstance(holder, OrderedDict) else dict.items(holder)
+
+
 def _copied(holder: set[Object]) -> set[Object]:
     history_of(holder)
     return set().union(holder)
@@ -157,7 +162,7 @@ def _copied(holder: set[Object]) -> set[Object]:
 
 _COPIES: dict[Object, Object] = {
     # A user's subclass may override iteration.
-    list: list.copy, OrderedDict: lambda d: dict(OrderedDict.items(d)), dict: lambda d: dict(dict.items(d)), set: _copied,
+    list: list.copy, OrderedDict: lambda d: dict(items_in_order(d)), dict: lambda d: dict(items_in_order(d)), set: _copied,
     deque: lambda d: deque(deque.__iter__(d), d.maxlen), bytearray: bytearray,
 }  # fmt: skip
 _CONTAINERS = tuple(_COPIES)
