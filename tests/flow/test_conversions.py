@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import statistics
 import threading
+from collections import deque
 from math import exp, log1p, sin
 
 import numpy as np
@@ -38,6 +40,10 @@ def by_imported_names(x):
     return sin(x[0]) * exp(float(x[1])) + log1p(abs(x[2]))
 
 
+def by_functions_of_libraries(x):
+    return statistics.fmean(deque(x[:3], 3)) * statistics.fmean(x[3:], weights=[1.0, 2.0, 3.0])
+
+
 def divided(x):
     try:
         return x[0].item() / ((x[1] > 0.4) * x[1]).item()
@@ -55,7 +61,7 @@ def compared(x):
     return s + (x[5] if allclose(np.sort(x), x, atol=1.5) else 3 * x[5]) + (x[1] if np.array_equal(x / np.nan, x * np.nan, equal_nan=True) else 0.0)
 
 
-PROGRAMS = [by_float, by_item, by_tolist, of_bools_and_ints, by_imported_names, divided, compared]
+PROGRAMS = [by_float, by_item, by_tolist, of_bools_and_ints, by_imported_names, by_functions_of_libraries, divided, compared]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -79,7 +85,7 @@ def test_settled_iterations_end_by_a_comparison_of_arrays():
     assert recordings(f) == 1
 
 
-@pytest.mark.parametrize("program", PROGRAMS[:5])
+@pytest.mark.parametrize("program", PROGRAMS[:6])
 def test_tapes_of_one_function_convert_by_default(program):
     """Without merging, plain Python would convert them itself; a tape of all paths does not need that."""
     tape, compiled = td.record(program, POINTS[0]), td.compile(program, POINTS[0])

@@ -306,7 +306,7 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
         settled_contents(owner)
     if name in _LAZY and not isinstance(owner, _CONTAINERS):
         args = tuple(map(settled_contents, args))
-    elif not (_is_indifferent(owner, name) if isinstance(owner, _CONTAINERS) else _is_structural(f, name, args, named)):
+    elif not (_is_indifferent(owner, name, args) if isinstance(owner, _CONTAINERS) else _is_structural(f, name, args, named)):
         holders = (owner, *args, *named.values())
         if state.has_maybes and any(map(is_conditional, holders)) and not any(hasattr(type(holder), "__next__") for holder in holders):
             is_numpys = isinstance(f, (np.ufunc, *_NUMPYS)) and not _is_pythons(f) and _is_pure(f)
@@ -365,9 +365,9 @@ def _is_given_callers(f: Object, args: tuple[Object, ...], named: dict[str, Obje
     return id(getattr(f, "__self__", None)) in callers or any(id(value) in callers for value in (*args, *named.values()))
 
 
-def _is_indifferent(owner: Object, name: str) -> bool:
+def _is_indifferent(owner: Object, name: str, args: tuple[Object, ...]) -> bool:
     """True for methods that keep conditional entries. A full deque drops one by position."""
-    return name in INDIFFERENT and not (isinstance(owner, deque) and owner.maxlen is not None and is_conditional(owner))
+    return name in INDIFFERENT and not (getattr(owner, "maxlen", None) is not None and any(map(is_conditional, (owner, *args))))
 
 
 def _is_structural(f: Object, name: str, args: tuple[Object, ...], named: dict[str, Object]) -> bool:

@@ -104,7 +104,8 @@ def note_items(holder: Object) -> None:
 
 def delete_by_data(holder: Object, key: Object) -> bool:
     """del holder[key] in Python's containers, with a data-dependent key or entries; False elsewhere."""
-    if isinstance(holder, list) and (is_conditional(holder) or positions.is_position(key)):
+    is_slice_of_deque = isinstance(holder, deque) and type(key) is slice  # Python's own error
+    if isinstance(holder, (list, deque)) and not is_slice_of_deque and (is_conditional(holder) or positions.is_position(key)):
         positions.delete(holder, key)
         return True
     if isinstance(holder, dict) and keys.is_by_data(holder, key):

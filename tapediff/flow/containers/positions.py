@@ -275,10 +275,10 @@ def insert(holder: list[Object], position: Object, value: Object) -> None:
     put(holder, [select(below(k, place), after, select(equals(place, k), value, before)) for k, (before, after) in enumerate(others)])
 
 
-def delete(holder: list[Object], key: Object) -> None:
+def delete(holder: list[Object] | deque[Object], key: Object) -> None:
     """del holder[key] with a data-dependent key or entries."""
     if type(key) is not slice:
-        take(holder, key, "list assignment index out of range")
+        take(holder, key, f"{'deque' if isinstance(holder, deque) else 'list assignment'} index out of range")
         return
     if key.step not in (None, 1):
         raise Unjoinable("a slice with a step and data-dependent entries is deleted", "keep the others in a new list")

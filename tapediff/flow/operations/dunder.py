@@ -132,14 +132,16 @@ def _are_sequences(op: _Binary, a: Object, b: Object) -> bool:
 
 
 def _is_of_conditional(*operands: Object) -> bool:
-    """True if an operand is a dict or set with conditional keys or members, or a view of one."""
+    """True if an operand is a dict, a set or a deque of limited length with conditional keys, members or entries, or a view of one."""
     return state.has_maybes and any(
-        (isinstance(value, (set, dict)) and has_maybes(value)) or type(viewed(value)) is View for value in operands
+        type(viewed(value)) is View
+        or (has_maybes(value) and (isinstance(value, (set, dict)) or getattr(value, "maxlen", None) is not None))
+        for value in operands
     )
 
 
 def _of_conditional(op: _Binary, a: Object, b: Object) -> Object:
-    """Apply an operator to dicts or sets with conditional keys or members."""
+    """Apply an operator to such operands."""
     name = op.forward[2:-2]
     if isinstance(a, (set, frozenset)) and isinstance(b, (set, frozenset)) and name in OPERATORS:
         return combined(name, a, b)

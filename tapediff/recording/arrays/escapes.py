@@ -236,7 +236,7 @@ def _is_listed(value: Operand, frame: FrameType | None) -> bool:
 def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
     """Refuse a conversion; `is_plain` if a plain array of this shape raises a TypeError, too."""
     called, frame = library_function(), user_frame(2)
-    is_listed = _is_listed(value, frame)
+    is_listed, is_conversion = _is_listed(value, frame), into in _CONVERSIONS and not is_plain
     if called:
         into, fix = f"{into} by {called}", instead_of(called)
     elif frame is not None and fix is not _READ_AT and role_at(frame.f_code, frame.f_lasti) == _STORE:
@@ -250,7 +250,7 @@ def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> N
         at=user_site(2), got=f"{kind_of(value)}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
     error.called = called or ""
-    error.is_conversion = into in _CONVERSIONS and not is_plain
+    error.is_conversion = is_conversion
     error.is_write = frame is not None and (is_listed or _is_stored(frame, value.dtype.kind in "ib"))
     raise error
 
