@@ -41,7 +41,7 @@ def by_imported_names(x):
 
 
 def by_functions_of_libraries(x):
-    return statistics.fmean(deque(x[:3], 3)) * statistics.fmean(x[3:], weights=[1.0, 2.0, 3.0])
+    return statistics.fmean(deque(x[:3], 3)) * statistics.fmean(x[3:])
 
 
 def divided(x):
