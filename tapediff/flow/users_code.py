@@ -54,7 +54,7 @@ class _Known:
     """Facts about classes, kept until a class attribute is set, and about files.
 
     Attributes:
-        simple: the user's code takes no part in attribute look-up, except by descriptors.
+        simple: the user's code takes no part in attribute look-up, except by properties.
         native: the user's code defines no operator of the class.
         packages: the installed packages of recorded functions.
         files: whether a file is the user's.
@@ -89,14 +89,22 @@ def adopt(function: object) -> None:
 
 
 def has_simple_attributes(kind: type) -> bool:
-    """True if the user's code takes no part in getting, setting and deleting attributes, except by descriptors."""
+    """True if the user's code takes no part in getting, setting and deleting attributes, except by properties."""
     found = KNOWN.simple.get(kind)
     if found is None:
-        found = KNOWN.simple[kind] = not any(users_method(kind, name) for name in _ATTRIBUTE_METHODS)
+        kinds = {type(member) for base in kind.__mro__ for member in vars(base).values()}
+        has_descriptors = any(users_method(one, name) for one in kinds for name in _DESCRIPTOR_METHODS)
+        found = KNOWN.simple[kind] = not has_descriptors and not any(users_method(kind, name) for name in _ATTRIBUTE_METHODS)
     return found
 
 
 _ATTRIBUTE_METHODS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
+_DESCRIPTOR_METHODS = ("__get__", "__set__", "__delete__")
+
+
+def class_member(kind: type, name: str) -> Object:
+    """A class's attribute as it is kept, which a descriptor's `__get__` may not return; None if it has none."""
+    return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
 
 
 def users_method(kind: type, name: str) -> FunctionType | None:
@@ -112,7 +120,7 @@ def shared_method(kinds: set[type], name: str) -> FunctionType | None:
     (kind,) = kinds if len(kinds) == 1 else (None,)
     if kind is None or not has_simple_attributes(kind):
         return None
-    found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+    found = class_member(kind, name)
     # super() takes no choice.
     return found if type(found) is FunctionType and is_users(found) and "__class__" not in found.__code__.co_freevars else None
 

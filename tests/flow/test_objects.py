@@ -219,3 +219,60 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_attributes_are_pythons_in_few_recordings(program):
     assert recordings(program, POINTS[:12]) <= PROGRAMS[program]
+
+
+class Limited:
+    """A descriptor that keeps its value in the instance."""
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, instance, owner):
+        return instance.__dict__[self.name]
+
+    def __set__(self, instance, value):
+        instance.__dict__[self.name] = value if value < 1.0 else 1.0
+
+
+class Tank:
+    level = Limited()
+
+    def __init__(self, level):
+        self.level, self.flow = level, 0.0
+
+
+def set_by_a_descriptor(x):
+    tank = Tank(x[0])
+    if x[1] > 0:
+        tank.level = x[2] * 3
+    tank.flow += tank.level
+    return tank.flow * x[3]
+
+
+def set_in_the_namespace_and_as_attribute(x):
+    tank = Tank(x[0])
+    if x[1] > 0:
+        tank.__dict__["flow"] = x[2]
+        tank.__dict__["flow"] += 1.0
+    else:
+        tank.flow = 2.0
+    if x[2] > 0:
+        del tank.__dict__["flow"]
+        tank.flow = x[4]
+    return tank.flow * x[3]
+
+
+def changed_by_methods_of_the_namespace(x):
+    tank = Tank(x[0])
+    if x[1] > 0:
+        tank.__dict__.update(flow=x[2])
+    else:
+        tank.flow = 2.0
+    return tank.flow * x[3]
+
+
+@pytest.mark.parametrize(
+    ("program", "paths"), [(set_by_a_descriptor, 1), (set_in_the_namespace_and_as_attribute, 1), (changed_by_methods_of_the_namespace, 2)]
+)
+def test_entries_of_a_namespace_are_attributes(program, paths):
+    assert recordings(program) == paths

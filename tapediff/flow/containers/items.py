@@ -16,7 +16,7 @@ from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
 from ..state.fork import refuse, refuse_store
-from ..state.places import are_restorable, note_contents, unwritable
+from ..state.places import are_restorable, note_attribute, note_contents, unwritable
 from ..state.recursions import is_of_sizes
 from ..state.values import CHOICES, Choice, Lazy, has_maybes, is_by_index, is_tracked_value, lifted, state
 from ..users_code import users_method
@@ -56,7 +56,7 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
         return
     if set_by_data(holder, key, value):
         return
-    note_items(holder)
+    note_items(holder, key)
     if kind is TrackedArray and positions.has_slice(key) and type(part := positions.entry_at(holder, key)) is Compressed:
         part[...] = value
         return
@@ -90,12 +90,15 @@ def delete_item(holder: Object, key: Object) -> None:
         return
     if delete_by_data(holder, key):
         return
-    note_items(holder)
+    note_items(holder, key)
     del holder[key]
 
 
-def note_items(holder: Object) -> None:
+def note_items(holder: Object, key: Object) -> None:
     """Note the entries of an object before one is stored or deleted; refuse it on a side if they cannot be restored."""
+    if type(key) is str and id(holder) in state.namespaces:
+        note_attribute(state.namespaces[id(holder)], key)
+        return
     holder = holder.base if type(holder) in (np.flatiter, Flat) else holder
     if not are_restorable(holder):
         refuse_store(f"an entry of a {type(holder).__name__} is set in a branch")

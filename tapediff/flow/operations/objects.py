@@ -21,7 +21,7 @@ from ..state.numbers.python_numbers import plain_like
 from ..state.objects.unshared import join_options
 from ..state.places import note_attribute, note_contents, place_of_attribute
 from ..state.values import CHOICES, UNBOUND, Choice, is_by_index, lifted, state, unset_where, without_unbound
-from ..users_code import KNOWN, has_simple_attributes, is_users, shared_method, users_method
+from ..users_code import KNOWN, class_member, has_simple_attributes, is_users, shared_method, users_method
 
 _PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray, TrackedArray}
 # Types of plain class members; NoneType stands for no member.
@@ -130,7 +130,7 @@ def _missing(value: Object, name: str) -> AttributeError:
 def _looked_up(value: Object, kind: type, name: str, native: Callable[[Object, str], Object] = getattr) -> Object:
     if (found := users_method(kind, "__getattribute__")) is not None:
         return call(found, value, name)
-    member = getattr(kind, name, None)
+    member = class_member(kind, name)
     if isinstance(member, _DESCRIPTORS):
         if type(member) is property:
             if is_users(member.fget):
@@ -147,7 +147,7 @@ def _looked_up(value: Object, kind: type, name: str, native: Callable[[Object, s
     found = native(value, name)
     if name == "__dict__" and type(found) is dict:
         settle_attributes(value)
-        state.namespaces[id(found)] = found
+        state.namespaces[id(found)] = value
         if id(value) in state.callers:
             state.callers.add(id(found))  # on some Pythons an object refers to it only after this access, or never
     return found
@@ -176,7 +176,7 @@ def _changed(value: Object, name: str, how: str, *new: Object) -> None:
     if (found := users_method(kind, "__setattr__" if new else "__delattr__")) is not None:
         call(found, value, name, *new)
         return
-    member = getattr(kind, name, None) if not isinstance(value, type) else None
+    member = class_member(kind, name) if not isinstance(value, type) else None
     if type(member) is property and is_users(accessor := member.fset if new else member.fdel):
         call(accessor, value, *new)
     elif (put := users_method(type(member), f"__{how}__")) is not None:

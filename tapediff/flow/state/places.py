@@ -371,6 +371,8 @@ def note_contents(holder: Object) -> None:
         if id(root) in state.shown:
             raise shown_by_data()
     if state.journals or id(holder) in state.callers or isinstance(holder, np.ndarray):
+        if state.journals and id(holder) in state.namespaces:
+            raise Unjoinable("a branch changes an object's `__dict__` by a method", "use setattr, or a dict of its own")
         if isinstance(holder, _CONTAINERS):
             note(Contents(holder))
         elif type(holder) is TrackedArray:

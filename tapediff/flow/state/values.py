@@ -330,7 +330,7 @@ class State(threading.local):
         without_effects: calls of caches known to have no side effects.
         callers: ids of objects that exist before the recording.
         before: journal of the callers' objects.
-        namespaces: by id, attributes of objects that the program reads as a dict.
+        namespaces: objects whose attributes the program reads as a dict, by the dict's id.
         sets: by id, the histories of sets that the program changes.
         unsettled: places with data-dependent objects.
         has_choices: some value stands for several.
