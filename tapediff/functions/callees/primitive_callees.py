@@ -57,12 +57,6 @@ class PythonCallee(Callee):
         results = self.results_of([_read_only(value, type_) for value, type_ in zip(inputs, self.in_types)])
         return [value[()] for value in results], 0
 
-    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
-        return 0
-
-    def may_compile(self, number: int) -> bool:
-        return True
-
     def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
         from ...compiler.runtime.callees.numba_functions import NumbaCall
 

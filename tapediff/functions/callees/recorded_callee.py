@@ -69,8 +69,6 @@ class RecordedCallee(Callee):
         self._fills, self._changes = Fills.NOTHING, 0
         self._paths: dict[Hashable, Paths[PathEntry]] = {}
         self.variants: dict[int, PathEntry] = {}
-        self._plain: dict[int, Tape] = {}
-        self._prepared: dict[int, Tape] = {}
         self.recordings = 0
         self._is_warned = self._warned_draws = False
         self._handler: Site | None = None
@@ -86,15 +84,8 @@ class RecordedCallee(Callee):
         paths = [(key, [v.number for v in p.tapes]) for key, p in self._paths.items() if not has_identities(key)]
         variants = [self.variants[number] for _, numbers in paths for number in numbers]
         tapes = [(v.number, (v.tape, v.form, v.fills)) for v in variants]
-        emptied: dict[str, object] = {"variants": {}, "_plain": {}, "_prepared": {}}
-        return {
-            **super().__getstate__(),
-            **emptied,
-            "_function": function,
-            "_ask": ask,
-            "_paths": paths,
-            "_kept": tapes,
-        }
+        own = {"variants": {}, "_function": function, "_ask": ask, "_paths": paths, "_kept": tapes}
+        return {**super().__getstate__(), **own}
 
     def __dask_tokenize__(self) -> str:
         """Hash the function and its first path only: other paths may be recorded at any time."""
@@ -126,16 +117,7 @@ class RecordedCallee(Callee):
             i.op is GUARD or (i.op is CALL and not is_spliced_test(i)) for v in list(self.variants.values()) for i in v.tape.instructions
         )
 
-    def variant_tape(self, number: int) -> Tape:
-        from ...passes.pipeline import run_passes
-
-        known = self._prepared.get(number)
-        if known is None:
-            known = self._prepared[number] = run_passes(self.guarded_tape(number))
-        return known
-
     def guarded_tape(self, number: int) -> Tape:
-        """The tape of a variant as it was recorded, with its Python loops as loops."""
         from .rolled_loop import rolled
 
         return rolled(self.variants[number].tape)
@@ -143,15 +125,11 @@ class RecordedCallee(Callee):
     def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
         from .rolled_loop import rolled
 
-        known = self._plain.get(number)
-        if known is not None:
-            return known
         variant = self.variants.get(number)
         if variant is None:  # dropped, as one of too many: record it again
             assert inputs is not None, "variants that are compiled are kept"
             return without_guards(self._record(inputs, ())[0])
-        known = self._plain[number] = without_guards(rolled(variant.tape))
-        return known
+        return without_guards(rolled(variant.tape))
 
     def only_tape(self) -> Tape | None:
         # A variant without guards never fails, except for the user's guard.
@@ -181,7 +159,7 @@ class RecordedCallee(Callee):
 
     def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         if number is not None:
-            return run(self.plain_tape(number, inputs), inputs), number
+            return super().answer(number, inputs)
         key, held = self._key(inputs), 0
         variant = self._paths_of(key).last or self._variant(key, (), None, inputs)
         while True:
@@ -341,7 +319,6 @@ class RecordedCallee(Callee):
             for kept in self._paths.values():
                 if dropped in kept.tapes:
                     kept.remove(dropped)
-            self._plain.pop(number, None)
 
 
 def _decided(variant: PathEntry, miss: GuardFailure) -> tuple[Outcome, ...]:
