@@ -15,9 +15,9 @@ from ...base.held_locks import holding
 from ...base.settings import is_logged, log_made
 from ...base.source_location import Site
 from ...base.token import token_of
-from ...errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnstableBranch, UnsupportedFunction
+from ...errors import ShapeMismatch, TrackedValueLeaked, UnstableBranch, UnsupportedFunction
 from ...ir.instruction import CONSTANT, GUARD, Instruction, Operand, Outcome, ValueType
-from ...ir.interpreter import GuardFailure, run
+from ...ir.interpreter import GuardFailure, attempt
 from ...ir.keys import has_identities
 from ...ir.serialize import State
 from ...ir.tape import Tape
@@ -155,7 +155,7 @@ class RecordedCallee(Callee):
         if number is None or miss is None:
             return (self._paths_of(key).last or self._variant(key, (), None, inputs)).number
         variant = self.variants[number]
-        return (variant.sibling(miss) or self._variant(key, _decided(variant, miss), variant, inputs)).number
+        return (variant.sibling(miss) or self._variant(key, variant.decided(miss), variant, inputs)).number
 
     def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         if number is not None:
@@ -163,12 +163,12 @@ class RecordedCallee(Callee):
         key, held = self._key(inputs), 0
         variant = self._paths_of(key).last or self._variant(key, (), None, inputs)
         while True:
-            outputs = _attempt(variant.tape, inputs, held)
+            outputs = attempt(variant.tape, inputs, held)
             if not isinstance(outputs, GuardFailure):
                 if variant.form == self._changes:
                     self._paths_of(key).last = variant
                 return outputs, variant.number
-            following = variant.sibling(outputs) or self._variant(key, _decided(variant, outputs), variant, inputs)
+            following = variant.sibling(outputs) or self._variant(key, variant.decided(outputs), variant, inputs)
             # Other forms have other guards.
             held = outputs.ordinal + 1 if following.form == variant.form else 0
             variant = following
@@ -319,18 +319,6 @@ class RecordedCallee(Callee):
             for kept in self._paths.values():
                 if dropped in kept.tapes:
                     kept.remove(dropped)
-
-
-def _decided(variant: PathEntry, miss: GuardFailure) -> tuple[Outcome, ...]:
-    """The outcomes up to the failed guard, and the new outcome of that guard."""
-    return (*variant.outcomes[: miss.ordinal], miss.outcome)
-
-
-def _attempt(tape: Tape, inputs: Sequence[Operand], decided: int) -> list[Operand] | GuardFailure:
-    try:
-        return run(tape, inputs, decided)
-    except GuardFailed as failure:
-        return GuardFailure(failure.ordinal, failure.outcome)
 
 
 def _with_plain_results_as(tape: Tape, types: Sequence[ValueType]) -> Tape:

@@ -171,6 +171,6 @@ class Dispatch:
                     raise unstable(guard, answer.outcome)
                 variant = self._recorder.plain_path(call, guard, answer.outcome)
                 return variant, attempt(variant, len(variant.outcomes))
-            decided = (*variant.outcomes[: answer.ordinal], answer.outcome)
+            decided = variant.decided(answer)
             missed = (variant, answer)
             variant = variant.sibling(answer)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GuardFailed
 from ...functions.callees.path_trie import PathEntry
 from ...ir.instruction import FLOAT64, Operand, Tree
-from ...ir.interpreter import GuardFailure, run
+from ...ir.interpreter import GuardFailure, attempt
 from ...ir.tape import Tape
 from ..compiled_tape import CompiledTape, Key
 from ..evaluate.shared_programs import Program
@@ -101,7 +100,4 @@ class Variant(PathEntry):
             tape = key.tape(tape)
         else:
             tape = tape.without_aux() if key is None else gradient_tape_in_use(tape, key)
-        try:
-            return run(tape, [*inputs, *self.constants, *vectors], decided)
-        except GuardFailed as failure:
-            return GuardFailure(failure.ordinal, failure.outcome)
+        return attempt(tape, [*inputs, *self.constants, *vectors], decided)
