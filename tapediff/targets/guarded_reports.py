@@ -17,23 +17,13 @@ from ..ir.tape import Tape
 from ..recording.arguments.bind_call import BoundCall, positional
 from ..recording.recorder import Recorder
 from .evaluate.nested_recording import is_recorded, record_bound
-from .guarded.keyed_call import GuardedFunction
-from .guarded.paths.recordings import AllRecordings
-from .guarded.policy import Policy
-from .guarded.record_path import PathRecorder
+from .guarded.native_paths import GuardedCalls
 from .guarded.report import Explanation, Stats, explanation, explanation_for_programs, ways_taken
-from .guarded.tape_cache import TapeCache
 from .margins import Margin, margins
 
 
-class GuardedReports:
-    """The reports of a GuardedTape, which supplies its parts."""
-
-    _function: GuardedFunction
-    _policy: Policy
-    _cache: TapeCache
-    _recorder: PathRecorder
-    _recordings: AllRecordings
+class GuardedReports(GuardedCalls):
+    """The reports of a GuardedTape."""
 
     @property
     def stats(self) -> Stats:

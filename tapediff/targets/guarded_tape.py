@@ -27,16 +27,12 @@ from .evaluate.function_types import Result
 from .evaluate.like_function import like
 from .evaluate.nested_recording import is_recorded, record_nested
 from .evaluate.request import Given, Request
-from .guarded.dispatch import Attempt, Dispatch, ShapeNeeded
+from .guarded.dispatch import Attempt, ShapeNeeded
 from .guarded.keyed_call import GuardedFunction, KeyedCall
-from .guarded.native_paths import GuardedCalls
-from .guarded.paths.direct_paths import DirectPaths
 from .guarded.paths.recordings import AllRecordings
 from .guarded.paths.sized_calls import cut
 from .guarded.policy import Policy
-from .guarded.record_path import PathRecorder
 from .guarded.state import guarded_state, in_this_process, restore_guarded
-from .guarded.tape_cache import TapeCache
 from .guarded.variant import Variant
 from .guarded_reports import GuardedReports
 from .operators.gradients import value_and_aux
@@ -48,7 +44,7 @@ Argnums = int | Sequence[int]
 _CALLS = ("_fast", "_fast_gradient", "_fast_value", "direct_calls", "_native")
 
 
-class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
+class GuardedTape(GuardedReports, Generic[Result]):
     """A function with all paths through its Python branches compiled: mergeable paths share one tape, each of the others has its own.
 
     Values that decide branches that cannot be merged (docs/guards.md), or with merge=False all that Python looks at (`if`, `while`,
@@ -131,24 +127,6 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         self._shape: tuple[int, ...] | None = None
         self._dtype = FLOAT64
         like(self, f)
-
-    # The tapes for the present environment
-
-    @property
-    def _cache(self) -> TapeCache:  # pyright: ignore[reportIncompatibleVariableOverride]  # read, never assigned
-        return self._recordings.current.cache
-
-    @property
-    def _recorder(self) -> PathRecorder:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._recordings.current.recorder
-
-    @property
-    def _dispatch(self) -> Dispatch:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._recordings.current.dispatch
-
-    @property
-    def _direct(self) -> DirectPaths:
-        return self._recordings.current.direct
 
     @property
     def environment_check(self) -> EnvironmentCheck | None:
