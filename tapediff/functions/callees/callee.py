@@ -21,7 +21,7 @@ from ...errors import InvalidTape, LoopTooLong, RecursionTooDeep
 from ...ir.instruction import GUARD, INPUT, Operand, Params, Primitive, ValueType
 from ...ir.interpreter import GuardFailure, run
 from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
+from ...ir.tape import Tape, kept_with_tape
 from ...ops.arrays.shape import BROADCAST
 from ...ops.control.calls import CALL, CALL_VARIANT, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
 from ...recording.finish import finished_tape
@@ -392,25 +392,17 @@ def _sum(recorder: Recorder, type_: ValueType) -> Tape:
     return finished_tape(recorder, (x + y,))
 
 
+@kept_with_tape
 def prepared_once(tape: Tape) -> Tape:
     """The tape after all passes."""
     from ...passes.pipeline import run_passes
 
-    known = tape.derived.get("prepared")
-    if known is None:
-        known = tape.derived["prepared"] = run_passes(tape)
-    return known
+    return run_passes(tape)
 
 
+@kept_with_tape
 def without_guards(tape: Tape) -> Tape:
     """Drop the guards, for replays whose path is known to hold."""
-    known = tape.derived.get("without guards")
-    if known is None:
-        known = tape.derived["without guards"] = _without_guards(tape)
-    return known
-
-
-def _without_guards(tape: Tape) -> Tape:
     rewriter = Rewriter(tape)
     for number, (op, inputs, params, type_, site) in enumerate(tape.instructions):
         if op is not GUARD:
