@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import GuardFailed
-from ...ir.instruction import INT_SCALAR, Operand
+from ...ir.instruction import INT_SCALAR, Instruction, Operand
 from ...ir.interpreter import GuardFailure, run
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.control.calls import CALL, GET
+from ...ops.control.calls import CALL
+from ...passes.loops.loop_builder import Items, with_loops
 from .callee import Callee, prepared_once, without_guards
 from .path_trie import PathEntry
 
@@ -81,14 +82,8 @@ class InlinedCallee(Callee):
 
     def _with(self, inner: Tape, number: int) -> Tape:
         """Inline a variant's tape of the called function at the call."""
-        rewriter = Rewriter(self._tape)
-        results: dict[int, int] = {}
-        for old, (op, inputs, params, *_) in enumerate(self._tape.instructions):
-            if old == self._call:
-                results = dict(enumerate(rewriter.splice(inner, [rewriter.number[i] for i in inputs])))
-                results[len(results)] = rewriter.constant(np.int64(number), INT_SCALAR)
-            elif op is GET and inputs[0] == self._call:
-                rewriter.number[old] = results[params[0]]
-            else:
-                rewriter.number[old] = rewriter.copy(old)
-        return rewriter.finish()
+
+        def emit(made: Rewriter, call: Instruction, _: bool) -> Items:
+            return [*made.splice(inner, call.inputs), made.constant(np.int64(number), INT_SCALAR)].__getitem__
+
+        return with_loops(self._tape, lambda _, n: n == self._call or None, emit, CALL)
