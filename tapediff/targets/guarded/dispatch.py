@@ -103,7 +103,7 @@ class Dispatch:
             wrt = key.wrt if isinstance(key, Operator) else key or ()
             if not is_replayed:
                 return Evaluation(outputs, tape, wrt, variant.compiled.run_unguarded, variant.compiled.kernel)
-            variant.replays += 1
+            variant.program.replays += 1
             variant.rare = min(variant.rare, ONCE)
             return Evaluation(outputs, tape, wrt, replayed(tape))
 
@@ -111,7 +111,7 @@ class Dispatch:
 
     def _is_replayed(self, variant: Variant, call: KeyedCall, decided: int) -> bool | GuardFailure:
         """True if a tape is still replayed with NumPy; or the failed guard of a rare path, which is not compiled to find it."""
-        if variant.replays < self._policy.compile_after:
+        if variant.program.replays < self._policy.compile_after:
             return True
         if variant.compiled.kernels or not (variant.rare or self._policy.compile_after):
             return False

@@ -53,6 +53,12 @@ class KeyedCall(NamedTuple):
         return None if self.bound.plain is None else self.bound.static[-1][2]
 
     @property
+    def in_own_sizes(self) -> tuple[BoundCall, Extents]:
+        """The call with its own sizes, and the sizes that are data, which exist."""
+        assert self.bound.plain is not None
+        return self.bound.plain, self.bound.static[-1][2]
+
+    @property
     def differentiates_sizes(self) -> bool:
         """True if an array of a size that is data is differentiated."""
         return self.extents is not None and any(number in self.bound.argnums for number, _, _ in self.extents.axes)

@@ -276,9 +276,7 @@ class PathRecorder:
 
     def _tape_of_sizes(self, recorder: Recorder, bound: BoundCall, call: KeyedCall, missed: Missed | None) -> Tape:
         """Record a call whose sizes are data; raises SizeNeeded if Python needs one."""
-        sizes, plain, extents, error = self._function.sizes, call.bound.plain, call.extents, None
-        assert plain is not None
-        assert extents is not None
+        sizes, (plain, extents), error = self._function.sizes, call.in_own_sizes, None
         why = "" if bound is not call.bound else "branches are not merged"
         if not why and missed is not None and not sizes.allow_path(plain, missed[0].tape, missed[1].ordinal):
             why = f"branches at {missed[0].tape.guards[missed[1].ordinal].site}"

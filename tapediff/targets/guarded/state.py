@@ -15,7 +15,7 @@ from .paths.recordings import AllRecordings
 from .policy import Policy
 from .variant import Variant
 
-_SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend", "merge", "memory", "threads", "check_contents", "frozen")
+SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend", "merge", "memory", "threads", "check_contents", "frozen")
 
 
 def guarded_state(function: GuardedFunction, policy: Policy, recordings: AllRecordings) -> State:
@@ -37,11 +37,11 @@ def guarded_state(function: GuardedFunction, policy: Policy, recordings: AllReco
         "counts": replace(counts, reasons=counts.reasons.copy(), last_failure=None),
         "settings": {
             "name": function.name, "has_aux": function.has_aux, "compile_after": policy.compile_after_given,
-            **{name: getattr(policy, name) for name in _SETTINGS},
+            **{name: getattr(policy, name) for name in SETTINGS},
         },
         "warned": sorted(policy.warned),
         "variants": [
-            (v.tape, v.key.active, v.number, v.reason, v.seconds, v.is_direct, v.hits, v.replays, v.fills, v.report)
+            (v.tape, v.key.active, v.number, v.reason, v.seconds, v.is_direct, v.hits, v.program.replays, v.fills, v.report)
             for v in sorted(cache.all(), key=lambda variant: variant.used)
         ],
         "environment": None if check is None else check.environment.fingerprint(),
@@ -67,6 +67,6 @@ def restore_guarded(function: GuardedFunction, policy: Policy, recordings: AllRe
         key = function.key(reason.called_with, active)
         program = policy.program(tape)
         variant = Variant(tape, key, number, reason, seconds, is_direct, program)
-        variant.hits, variant.replays, variant.fills, variant.report = hits, replays, fills, report
+        variant.hits, program.replays, variant.fills, variant.report = hits, replays, fills, report
         cache.insert(variant)
         cache.note_use(variant)

@@ -119,7 +119,7 @@ class DirectPaths:
 
     def answers(self, variant: Variant) -> bool:
         """True if the next calls may go straight to the kernels of this tape, and are not replayed."""
-        is_compiled = variant.compiled.seconds and variant.replays >= self._policy.compile_after
+        is_compiled = variant.compiled.seconds and variant.program.replays >= self._policy.compile_after
         return bool(is_compiled) and self._cache.holds(variant)
 
     def fast_call(self, call: KeyedCall, variant: Variant, key: Key) -> Callable[..., Tree]:
