@@ -191,9 +191,7 @@ class RecordedCallee(Callee):
 
     def _paths_of(self, key: Hashable) -> Paths[PathEntry]:
         """The variants for a value of the user's guard and the arrays tracked now."""
-        full = self._changes, key
-        paths = self._paths.get(full)
-        return self._paths.setdefault(full, Paths()) if paths is None else paths
+        return self._paths.setdefault((self._changes, key), Paths())
 
     # Recording
 

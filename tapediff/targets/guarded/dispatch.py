@@ -59,10 +59,14 @@ class Dispatch:
         return self._answer(call, attempts)
 
     def _answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Tree]:
-        try:
-            return call, *self._follow_forms(call, attempts)
-        except (IntNeeded, SizeNeeded) as raised:
-            needed = raised
+        needed: IntNeeded | SizeNeeded | None = None
+        while needed is None:
+            try:
+                return call, *self._follow(call, attempts(call))
+            except FormChanged:
+                continue
+            except (IntNeeded, SizeNeeded) as raised:
+                needed = raised
         # An exception that plain Python raises here may not depend on ints and sizes, so they are specialised on only after it.
         following = self._function.again(call, with_ints=isinstance(needed, SizeNeeded))
         found = self._answer(following, attempts)
@@ -131,14 +135,6 @@ class Dispatch:
             return False
         self._cache.note_native_uses()
         return counts.dropped_hits + sum(variant.hits for variant in self._cache.all()) <= counts.recordings
-
-    def _follow_forms(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[Variant, Tree]:
-        """Follow a call, and start over if the set of tracked arrays changes."""
-        while True:
-            try:
-                return self._follow(call, attempts(call))
-            except FormChanged:
-                continue
 
     def _follow(self, call: KeyedCall, attempt: Attempt) -> tuple[Variant, Tree]:
         """Try tapes, the most recent first, until one holds at this point; record a new one if none does.
