@@ -240,12 +240,12 @@ def check(tape: Tape) -> None:
 
 
 def kept_with_tape(make: Callable[Concatenate[Tape, P], Made]) -> Callable[Concatenate[Tape, P], Made]:
-    """Keep the results of a function with the tape that is its first argument; they depend on positional arguments alone."""
+    """Keep the results of a function with the tape that is its first argument; another is made for other arguments."""
     defaults, count = make.__defaults__ or (), make.__code__.co_argcount - 1
 
     @wraps(make)
     def kept(tape: Tape, *args: P.args, **named: P.kwargs) -> Made:
-        key = make, *args, *defaults[len(defaults) + len(args) - count :]
+        key = make, *args, *defaults[len(defaults) + len(args) - count :], *named.items()
         if key not in tape.derived:
             tape.derived[key] = make(tape, *args, **named)
         return tape.derived[key]
