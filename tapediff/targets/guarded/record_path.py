@@ -252,48 +252,40 @@ class PathRecorder:
         return recorder
 
     def _tape(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
-        """Record a call; raises IntNeeded if Python needs the value of an int that is data."""
+        """Record a call; raises IntNeeded or SizeNeeded if Python needs the value of an int or size that is data."""
         along, fills = ((), self._fills) if missed is None else (missed[0].tape.guards, max(missed[0].fills, self._fills))
-        recorder, bound = self._recorder(fills, decided, along), self._bound(call)
-        if call.extents is not None:
-            return self._tape_of_sizes(recorder, bound, call, missed)
-        if not call.takes_ints:
+        recorder, bound, extents = self._recorder(fills, decided, along), self._bound(call), call.extents
+        if extents is None and not call.takes_ints:
             return self._recorded(recorder, bound)
-        if missed is None:
-            is_allowed = may_be_data(self._function.f)
-        else:
-            is_allowed = self._function.ints.allows_path(missed[0].tape, missed[1].ordinal)
-        error: Exception | None = None
-        try:
-            if is_allowed:
-                tape = self._recorded(recorder, bound)
-                check_parameters(tape)
-                return tape
-        except Exception as raised:  # noqa: BLE001 -- also an error of the function's own: plain Python decides
-            error = raised
-        self._function.counts.misses -= 1  # the call starts over
-        raise IntNeeded from error
-
-    def _tape_of_sizes(self, recorder: Recorder, bound: BoundCall, call: KeyedCall, missed: Missed | None) -> Tape:
-        """Record a call whose sizes are data; raises SizeNeeded if Python needs one."""
-        sizes, (plain, extents), error = self._function.sizes, call.in_own_sizes, None
-        why = "" if bound is not call.bound else "branches are not merged"
-        if not why and missed is not None and not sizes.allow_path(plain, missed[0].tape, missed[1].ordinal):
-            why = f"branches at {missed[0].tape.guards[missed[1].ordinal].site}"
+        why, error = self._refused(call, bound, missed), None
         if not why:
-            recorder.is_of_sizes = True
+            recorder.is_of_sizes = extents is not None
             try:
                 tape = self._recorded(recorder, bound)
+                if extents is None:
+                    check_parameters(tape)
+                    return tape
                 why = self._needs_sizes(tape)
                 if not why:
-                    sizes.note_tape(plain, extents, tape)
+                    self._function.sizes.note_tape(*call.in_own_sizes, tape)
                     return tape
             except SizeNeeded as raised:
                 why = raised.why
             except Exception as raised:  # noqa: BLE001 -- also an error of the function's own: plain Python decides
                 error, why = raised, f"{type(raised).__name__}: {raised}"
         self._function.counts.misses -= 1  # the call starts over
-        raise SizeNeeded(why, missed is not None) from error
+        raise (IntNeeded() if extents is None else SizeNeeded(why, missed is not None)) from error
+
+    def _refused(self, call: KeyedCall, bound: BoundCall, missed: Missed | None) -> str:
+        """Why a path is not recorded with ints or sizes as data; empty if it is."""
+        at = None if missed is None else (missed[0].tape, missed[1].ordinal)
+        if call.extents is None:
+            is_allowed = may_be_data(self._function.f) if at is None else self._function.ints.allows_path(*at)
+            return "" if is_allowed else "Python needs ints"
+        if bound is call.bound:
+            return "branches are not merged"
+        is_allowed = at is None or self._function.sizes.allow_path(call.in_own_sizes[0], *at)
+        return "" if is_allowed or at is None else f"branches at {at[0].guards[at[1]].site}"
 
     def _needs_sizes(self, tape: Tape) -> str:
         """Why a tape holds for one value of a size; empty if it does not."""
