@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -41,7 +42,7 @@ def holding(lock: AbstractContextManager[object, None] | str) -> Callable[[Calla
     return lambda function: with_own(function, lock) if isinstance(lock, str) else with_this(function, lock)
 
 
-def drop_oldest(table: dict[int, T], most: int) -> None:
+def drop_oldest(table: dict[K, T], most: int) -> None:
     """Drop the first entries of a table until at most so many are left; other threads may do the same meanwhile."""
     for key in list(table)[: max(len(table) - most, 0)]:
         table.pop(key, None)

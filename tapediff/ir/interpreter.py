@@ -211,3 +211,11 @@ class GuardFailure(NamedTuple):
 
     ordinal: int
     outcome: Outcome
+
+
+def attempt(tape: Program, inputs: Sequence[Operand], settled: int = 0) -> list[Operand] | GuardFailure:
+    """Run a tape as `run` does; the failed guard if there is one."""
+    try:
+        return run(tape, inputs, settled)
+    except GuardFailed as failure:
+        return GuardFailure(failure.ordinal, failure.outcome)

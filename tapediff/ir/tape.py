@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, SupportsIndex
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, SupportsIndex, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from .interpreter import inline, run
 from .outputs import deliver
 from .pytree import TreeDef, count_leaves, unflatten
 from .serialize import State, packed, unpacked
+
+P = ParamSpec("P")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -234,6 +237,20 @@ def check(tape: Tape) -> None:
     for name, ids in (("input", tape.inputs), ("output", tape.outputs)):
         if any(not 0 <= i < len(tape.instructions) for i in ids):
             raise InvalidTape(f"an {name} of the tape is not one of its values", got=str(ids))
+
+
+def kept_with_tape(make: Callable[Concatenate[Tape, P], Made]) -> Callable[Concatenate[Tape, P], Made]:
+    """Keep the results of a function with the tape that is its first argument; another is made for other arguments."""
+    defaults, count = make.__defaults__ or (), make.__code__.co_argcount - 1
+
+    @wraps(make)
+    def kept(tape: Tape, *args: P.args, **named: P.kwargs) -> Made:
+        key = make, *args, *defaults[len(defaults) + len(args) - count :], *named.items()
+        if key not in tape.derived:
+            tape.derived[key] = make(tape, *args, **named)
+        return tape.derived[key]
+
+    return kept
 
 
 # A notebook keeps what it shows.

@@ -48,7 +48,7 @@ from .operators.gradients import value_and_aux
 from .tapes.gradient_tape import gradient_tape, is_cheaper_alone
 from .tapes.long_tapes import is_long, long_program
 from .tapes.memory_budget import bytes_of, fitted
-from .tapes.operator_tapes import Numbers, Operator
+from .tapes.operator_tapes import Numbers, Operator, values_tape
 
 if TYPE_CHECKING:
     from ..compiler.jit.linking import Sent
@@ -351,13 +351,10 @@ def _described(key: Key) -> str:
 
 def _derived(tape: Tape, argnums: Key) -> Tape:
     """The tape that a kernel computes."""
-    from ..functions.callees.rolled_loop import rolled
-    from ..passes.pipeline import run_passes
-
     if isinstance(argnums, Operator):
         made = argnums.tape(tape)
     else:
-        made = run_passes(rolled(tape.without_aux())) if argnums is None else gradient_tape(tape, argnums)
+        made = values_tape(tape.without_aux()) if argnums is None else gradient_tape(tape, argnums)
     return with_dear_sides(made)
 
 

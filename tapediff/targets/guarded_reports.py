@@ -17,35 +17,23 @@ from ..ir.tape import Tape
 from ..recording.arguments.bind_call import BoundCall, positional
 from ..recording.recorder import Recorder
 from .evaluate.nested_recording import is_recorded, record_bound
-from .guarded.keyed_call import GuardedFunction
-from .guarded.paths.recordings import AllRecordings
-from .guarded.policy import Policy
-from .guarded.record_path import PathRecorder
+from .guarded.native_paths import GuardedCalls
 from .guarded.report import Explanation, Stats, explanation, explanation_for_programs, ways_taken
-from .guarded.tape_cache import TapeCache
 from .margins import Margin, margins
 
 
-class GuardedReports:
-    """The reports of a GuardedTape, which supplies its parts."""
-
-    _function: GuardedFunction
-    _policy: Policy
-    _cache: TapeCache
-    _recorder: PathRecorder
-    _recordings: AllRecordings
+class GuardedReports(GuardedCalls):
+    """The reports of a GuardedTape."""
 
     @property
     def stats(self) -> Stats:
         """Hits, misses, recordings, evictions and seconds so far."""
         for known in self._recordings.all():
             known.cache.note_native_uses()
-        cache, recorder, tapes = self._cache, self._recorder, self._recordings.tapes()
-        return Stats(
-            cache.dropped_hits + sum(v.hits for v in tapes), recorder.misses, recorder.recordings, cache.evictions,
-            recorder.seconds_recording,
-            cache.dropped_seconds + sum(program.compiled.seconds for program in {v.program for v in tapes}),
-        )  # fmt: skip
+        counts, tapes = self._function.counts, self._recordings.tapes()
+        hits = counts.dropped_hits + sum(v.hits for v in tapes)
+        seconds = counts.dropped_seconds + sum(program.compiled.seconds for program in {v.program for v in tapes})
+        return Stats(hits, counts.misses, counts.recordings, counts.evictions, counts.seconds_recording, seconds)
 
     @overload
     def explain(self, points: Sequence[Tree] = (), *, as_dict: Literal[False] = False) -> str: ...
@@ -68,12 +56,12 @@ class GuardedReports:
 
         Cost: one recording for each of the points. The kept tapes and the counts of hits do not change.
         """
-        recorder = self._recorder
+        counts = self._function.counts
         if as_dict:
-            return explanation_for_programs(self._function.name, self.stats, self._recordings.tapes(), list(recorder.reasons))
+            return explanation_for_programs(self._function.name, self.stats, self._recordings.tapes(), list(counts.reasons))
         text = explanation(
-            self._function.name, self._policy.max_tapes, self.stats, self._recordings.tapes(), list(recorder.reasons),
-            recorder.last_failure, self._function.sizes.reasons(),
+            self._function.name, self._policy.max_tapes, self.stats, self._recordings.tapes(), list(counts.reasons),
+            counts.last_failure, self._function.sizes.reasons(),
         )  # fmt: skip
         paths = [self._path_at(point if isinstance(point, tuple) else (point,)) for point in points]
         return Explanation("\n".join([text, *ways_taken(paths)]))

@@ -27,16 +27,12 @@ from .evaluate.function_types import Result
 from .evaluate.like_function import like
 from .evaluate.nested_recording import is_recorded, record_nested
 from .evaluate.request import Given, Request
-from .guarded.dispatch import Attempt, Dispatch, ShapeNeeded
+from .guarded.dispatch import Attempt, ShapeNeeded
 from .guarded.keyed_call import GuardedFunction, KeyedCall
-from .guarded.native_paths import GuardedCalls
-from .guarded.paths.direct_paths import DirectPaths
 from .guarded.paths.recordings import AllRecordings
 from .guarded.paths.sized_calls import cut
 from .guarded.policy import Policy
-from .guarded.record_path import PathRecorder
-from .guarded.state import guarded_state, in_this_process, restore_guarded
-from .guarded.tape_cache import TapeCache
+from .guarded.state import SETTINGS, guarded_state, in_this_process, restore_guarded
 from .guarded.variant import Variant
 from .guarded_reports import GuardedReports
 from .operators.gradients import value_and_aux
@@ -48,7 +44,7 @@ Argnums = int | Sequence[int]
 _CALLS = ("_fast", "_fast_gradient", "_fast_value", "direct_calls", "_native")
 
 
-class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
+class GuardedTape(GuardedReports, Generic[Result]):
     """A function with all paths through its Python branches compiled: mergeable paths share one tape, each of the others has its own.
 
     Values that decide branches that cannot be merged (docs/guards.md), or with merge=False all that Python looks at (`if`, `while`,
@@ -131,24 +127,6 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         self._shape: tuple[int, ...] | None = None
         self._dtype = FLOAT64
         like(self, f)
-
-    # The tapes for the present environment
-
-    @property
-    def _cache(self) -> TapeCache:  # pyright: ignore[reportIncompatibleVariableOverride]  # read, never assigned
-        return self._recordings.current.cache
-
-    @property
-    def _recorder(self) -> PathRecorder:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._recordings.current.recorder
-
-    @property
-    def _dispatch(self) -> Dispatch:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._recordings.current.dispatch
-
-    @property
-    def _direct(self) -> DirectPaths:
-        return self._recordings.current.direct
 
     @property
     def environment_check(self) -> EnvironmentCheck | None:
@@ -317,14 +295,13 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
         """Make the next call of this kind take the fast path."""
         if call.extents is not None:
             fast = self._direct.fast_call_of_sizes(call, variant)
-            if fast is not None:
-                self._shape, self._dtype = variant.shape, variant.dtype
-                self._fast = self._fast_gradient = fast
-            return
-        self._shape, self._dtype = variant.shape, variant.dtype
-        asking = self.asking_call(variant)
-        fast = self._direct.fast_call(call, variant, (0,)) if asking is None else self._recordings.current.checked(asking)
-        self._fast = self._fast_gradient = fast
+        elif (asking := self.asking_call(variant)) is not None:
+            fast = self._recordings.current.checked(asking)
+        else:
+            fast = self._direct.fast_call(call, variant, (0,))
+        if fast is not None:
+            self._shape, self._dtype = variant.tape.input_types[0].shape, variant.tape.input_types[0].dtype
+            self._fast = self._fast_gradient = fast
 
     def _use_fast_value(self, call: KeyedCall, variant: Variant) -> None:
         """Make the next call of the value take the fast path, if the value is a number."""
@@ -340,18 +317,11 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
 
     def __dask_tokenize__(self) -> str:
         """Hash the function with its closure, and the settings; the tapes kept so far do not matter."""
-        policy = self._policy
-        settings = (
-            self.max_tapes, policy.compile_after_given, self.on_new_tape, self.check_every, self.backend, policy.merge,
-            policy.check_contents, policy.frozen,
-        )  # fmt: skip
+        settings = self._policy.compile_after_given, *(getattr(self._policy, name) for name in SETTINGS)
         return token_of("guarded", self.f, self.guard, self._function.has_aux, settings)
 
-    def _parts(self) -> tuple[GuardedFunction, Policy, AllRecordings]:
-        return self._function, self._policy, self._recordings
-
     def __getstate__(self) -> State:
-        return guarded_state(*self._parts())
+        return guarded_state(self._function, self._policy, self._recordings)
 
     def __setstate__(self, state: State) -> None:
         self._restore(in_this_process(state["f"]), in_this_process(state["guard"]), state)
@@ -365,7 +335,7 @@ class GuardedTape(GuardedCalls, GuardedReports, Generic[Result]):
 
     def _restore(self, f: UserFunction, guard: UserFunction | None, state: State) -> None:
         GuardedTape.__init__(self, f, guard, static=state["static"], **state["settings"])
-        restore_guarded(*self._parts(), state)
+        restore_guarded(self._function, self._policy, self._recordings, state)
 
     def __repr__(self) -> str:
         return f"<GuardedTape of {self.name}: {len(self._cache.all())} tapes; {self.stats}>"

@@ -7,6 +7,7 @@ import pytest
 
 import tapediff as td
 from tapediff.ir.instruction import ValueType
+from tapediff.ir.tape import kept_with_tape
 from tapediff.ops.arrays.reductions import SUM
 from tapediff.ops.elementwise.arithmetic import ADD
 
@@ -93,6 +94,24 @@ def test_a_tape_with_other_outputs_has_derivatives_of_its_own():
     assert np.array_equal(td.gradient(turned, X), 3 * X**2)
     with pytest.raises((ValueError, TypeError), match="derived"):  # the latter from Python 3.13 on
         replace(first, derived=first.derived)
+
+
+def test_what_is_derived_from_a_tape_is_made_once_for_each_choice_of_arguments():
+    """Defaults count as given; another tape has results of its own."""
+    made = []
+
+    @kept_with_tape
+    def derive(tape, wrt, keep=False, mode=None):
+        made.append((wrt, keep, mode))
+        return [*made[-1]]
+
+    tape, other = (td.record(lambda x: x.sum(), np.ones(2)) for _ in range(2))
+    assert derive(tape, (0,)) is derive(tape, (0,), False) is derive(tape, (0,), False, None)
+    assert [derive(tape, (0,), True), derive(tape, (0,), keep=True), derive(tape, (1,)), derive(tape, (0,), False, "reverse")] == [
+        [(0,), True, None], [(0,), True, None], [(1,), False, None], [(0,), False, "reverse"],
+    ]  # fmt: skip
+    assert derive(other, (0,)) is not derive(tape, (0,))
+    assert len(made) == 6
 
 
 def test_guards_are_listed_with_line_and_outcome():

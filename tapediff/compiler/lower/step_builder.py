@@ -42,7 +42,6 @@ class StepBuilder:
         self.failures: list[str] = []
         # The guarded arrays, with their expected outcomes.
         self.looked_at: set[tuple[int, bytes]] = set()
-        self._input_storages: dict[int, int] = {}
         # The write accesses, and read accesses, of results without dimensions, by storage.
         self.numbers: dict[int, Access] = {}
         # Expressions of elementwise ops in terms of r0, r1, ..., by op and by the kinds of operand and result.

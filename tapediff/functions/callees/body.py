@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...base.byte_code import is_held_elsewhere
-from ...base.held_locks import holding
+from ...base.held_locks import drop_oldest, holding
 from ...base.source_location import Site, user_site
 from ...errors import ArgumentMismatch, StaleTape, UnsupportedFunction
 from ...ir.arguments import as_data_array
@@ -139,8 +139,7 @@ def kept_callee(
         body.merges = merges
         callee = RecordedCallee(name, types, body, stops=stops, branches_to_inline=branches_to_inline)
         known = _recent[full] = callee, body
-        while len(_recent) > _MOST_RECENT:
-            _recent.popitem(last=False)
+        drop_oldest(_recent, _MOST_RECENT)
     else:
         _recent.move_to_end(full)
     return known

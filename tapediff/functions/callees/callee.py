@@ -21,7 +21,7 @@ from ...errors import InvalidTape, LoopTooLong, RecursionTooDeep
 from ...ir.instruction import GUARD, INPUT, Operand, Params, Primitive, ValueType
 from ...ir.interpreter import GuardFailure, run
 from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
+from ...ir.tape import Tape, kept_with_tape
 from ...ops.arrays.shape import BROADCAST
 from ...ops.control.calls import CALL, CALL_VARIANT, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
 from ...recording.finish import finished_tape
@@ -83,12 +83,13 @@ class Callee:
         self.extends: Callee | None = None
         self._numpy_left = NUMPY_ANSWERS
         self._derived: dict[Hashable, Any] = {}
+        self._tapes: dict[Hashable, Tape] = {}
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "native": None, "_numpy_left": NUMPY_ANSWERS, "_derived": {}}
+        return {**self.__dict__, "native": None, "_numpy_left": NUMPY_ANSWERS, "_derived": {}, "_tapes": {}}
 
     def __deepcopy__(self, _: object) -> Self:
         return self  # its paths serve all copies of its callers
@@ -97,6 +98,10 @@ class Callee:
 
     def variant_tape(self, number: int) -> Tape:
         """Return the tape of a variant to compile: with guards where the callee decides the path, else without."""
+        return prepared_once(self.guarded_tape(number))
+
+    def guarded_tape(self, number: int) -> Tape:
+        """The tape of a variant before it is prepared, with its Python loops as loops."""
         raise NotImplementedError
 
     def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
@@ -105,11 +110,12 @@ class Callee:
 
     def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         """Return the variant to try after a guard of `number` failed, or the first one; record it if there is none."""
-        raise NotImplementedError
+        return 0
 
     def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         """Evaluate with NumPy by the given variant or the one whose path holds; return the results and its number."""
-        raise NotImplementedError
+        ran = number or 0
+        return run(self.plain_tape(ran, inputs), inputs), ran
 
     def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
         """Compiles a variant for loops that feed it in a certain way."""
@@ -134,11 +140,20 @@ class Callee:
 
     def may_compile(self, number: int) -> bool:
         """True if a variant is worth compiling; otherwise Python runs it."""
-        raise NotImplementedError
+        return True
 
     def known_paths(self) -> dict[int, PathEntry | None]:
         """The variants by number, as entries of the path trie; None for a variant without a path of its own."""
         return {0: None}
+
+    def _made_once(self, what: str, number: int, make: Callable[[], Tape]) -> Tape:
+        """A tape of a variant, made once if the variant is worth compiling."""
+        known = self._tapes.get((what, number))
+        if known is None:
+            known = make()
+            if self.may_compile(number):
+                self._tapes[what, number] = known
+        return known
 
     # Runs
 
@@ -275,7 +290,6 @@ class DerivedCallee(Callee):
         super().__init__(f"pullback of {source.name}", in_types, is_compiled=source.is_compiled)
         self.out_types = tuple(out_types)
         self._source, self._used, self._make = source, tuple(used), make
-        self._tapes: dict[int, Tape] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         key = next(key for key, derived in self._source._derived.items() if derived is self)
@@ -289,14 +303,8 @@ class DerivedCallee(Callee):
         return self.plain_tape(number, None)
 
     def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
-        known = self._tapes.get(number)
-        if known is None:
-            known = self._made(
-                self._source.plain_tape(number, [inputs[k] for k in self._used] if inputs is not None else None)
-            )
-            if self.may_compile(number):
-                self._tapes[number] = known
-        return known
+        given = None if inputs is None else [inputs[k] for k in self._used]
+        return self._made_once("plain", number, lambda: self._made(self._source.plain_tape(number, given)))
 
     def _made(self, tape: Tape) -> Tape:
         from ...passes.pipeline import run_passes
@@ -311,14 +319,6 @@ class DerivedCallee(Callee):
 
     def only_path(self) -> Tape | None:
         return None if self._source.only_path() is None else self.plain_tape(0, None)
-
-    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
-        # The number of the variant that ran; 0 if there is only one.
-        ran = 0 if number is None else number
-        return run(self.plain_tape(ran, inputs), inputs), ran
-
-    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
-        return 0
 
     def may_compile(self, number: int) -> bool:
         return self._source.may_compile(number)
@@ -339,29 +339,15 @@ class TapeCallee(Callee):
         super().__init__(name, tape.input_types, is_compiled=is_compiled)
         self.out_types = tape.output_types
         self._tape = tape
-        self._prepared: Tape | None = None
 
-    def variant_tape(self, number: int) -> Tape:
-        from ...passes.pipeline import run_passes
-
-        if self._prepared is None:
-            self._prepared = run_passes(self._tape)
-        return self._prepared
+    def guarded_tape(self, number: int) -> Tape:
+        return self._tape
 
     def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
         return self._tape
 
     def only_tape(self) -> Tape | None:
         return self.plain_tape(0, None)
-
-    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
-        return 0
-
-    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
-        return run(self._tape, inputs), 0
-
-    def may_compile(self, number: int) -> bool:
-        return True
 
 
 class SideCallee(TapeCallee):
@@ -377,9 +363,6 @@ class SideCallee(TapeCallee):
 
     def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
         return self._tape if number else _of_zeros(self._tape)
-
-    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
-        return run(self.plain_tape(number or 0, None), inputs), number or 0
 
 
 def _of_zeros(tape: Tape) -> Tape:
@@ -409,6 +392,15 @@ def _sum(recorder: Recorder, type_: ValueType) -> Tape:
     return finished_tape(recorder, (x + y,))
 
 
+@kept_with_tape
+def prepared_once(tape: Tape) -> Tape:
+    """The tape after all passes."""
+    from ...passes.pipeline import run_passes
+
+    return run_passes(tape)
+
+
+@kept_with_tape
 def without_guards(tape: Tape) -> Tape:
     """Drop the guards, for replays whose path is known to hold."""
     rewriter = Rewriter(tape)

@@ -6,20 +6,19 @@ through memory.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ...errors import GuardFailed
-from ...ir.instruction import INT_SCALAR, Operand
+from ...ir.instruction import INT_SCALAR, Instruction, Operand
 from ...ir.interpreter import GuardFailure, run
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.control.calls import CALL, GET
-from .callee import Callee, without_guards
+from ...ops.control.calls import CALL
+from ...passes.loops.loop_builder import Items, with_loops
+from .callee import Callee, prepared_once, without_guards
 from .path_trie import PathEntry
 
 
@@ -47,30 +46,21 @@ class InlinedCallee(Callee):
         self._tape, self._call = tape, call
         operands = tape.instructions[call].inputs
         self._before = dead_code(replace(tape, instructions=tape.instructions[:call], outputs=operands))
-        self._prepared: dict[int, Tape] = {}
-        self._plain: dict[int, Tape] = {}
 
     def variant_tape(self, number: int) -> Tape:
-        from ...passes.pipeline import run_passes
-
-        known = self._prepared.get(number)
-        if known is None:
-            recorded: Any = self.called  # a RecordedCallee, whose file imports this one
-            known = self._with(recorded.guarded_tape(number), number)
-            # A search begins with the path taken last. If constants of this tape rule it out, keep the tape unsimplified: its guards fail.
-            with contextlib.suppress(GuardFailed):
-                known = run_passes(known)
-            self._prepared[number] = known
-        return known
+        made = self._made_once("guarded", number, lambda: self._with(self.called.guarded_tape(number), number))
+        # A search begins with the path taken last. If constants of this tape rule it out, keep the tape unsimplified: its guards fail.
+        try:
+            return prepared_once(made)
+        except GuardFailed:
+            return made
 
     def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
-        known = self._plain.get(number)
-        if known is None:
+        def made() -> Tape:
             given = None if inputs is None else self._arguments(inputs)
-            known = without_guards(self._with(self.called.plain_tape(number, given), number))
-            if self.may_compile(number):
-                self._plain[number] = known
-        return known
+            return without_guards(self._with(self.called.plain_tape(number, given), number))
+
+        return self._made_once("plain", number, made)
 
     def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         return self.called.missed(number, miss, self._arguments(inputs))
@@ -78,7 +68,7 @@ class InlinedCallee(Callee):
     def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         if number is None:
             _, number = self.called.answer(None, self._arguments(inputs))
-        return run(self.plain_tape(number, inputs), inputs), number
+        return super().answer(number, inputs)
 
     def may_compile(self, number: int) -> bool:
         return self.called.may_compile(number)
@@ -92,14 +82,8 @@ class InlinedCallee(Callee):
 
     def _with(self, inner: Tape, number: int) -> Tape:
         """Inline a variant's tape of the called function at the call."""
-        rewriter = Rewriter(self._tape)
-        results: dict[int, int] = {}
-        for old, (op, inputs, params, *_) in enumerate(self._tape.instructions):
-            if old == self._call:
-                results = dict(enumerate(rewriter.splice(inner, [rewriter.number[i] for i in inputs])))
-                results[len(results)] = rewriter.constant(np.int64(number), INT_SCALAR)
-            elif op is GET and inputs[0] == self._call:
-                rewriter.number[old] = results[params[0]]
-            else:
-                rewriter.number[old] = rewriter.copy(old)
-        return rewriter.finish()
+
+        def emit(made: Rewriter, call: Instruction, _: bool) -> Items:
+            return [*made.splice(inner, call.inputs), made.constant(np.int64(number), INT_SCALAR)].__getitem__
+
+        return with_loops(self._tape, lambda _, n: n == self._call or None, emit, CALL)

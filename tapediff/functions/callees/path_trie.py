@@ -38,6 +38,10 @@ class PathEntry:
         self.form: Hashable = 0
         self.fills = Fills.NOTHING
 
+    def decided(self, miss: GuardFailure) -> tuple[Outcome, ...]:
+        """The outcomes up to the failed guard, and the new outcome of that guard."""
+        return (*self.outcomes[: miss.ordinal], miss.outcome)
+
     def sibling(self, miss: GuardFailure) -> Self | None:
         """The most recently used tape that agrees with this one up to the missed guard and has its new outcome."""
         fork = self.forks.get(miss.ordinal)

@@ -57,12 +57,6 @@ class PythonCallee(Callee):
         results = self.results_of([_read_only(value, type_) for value, type_ in zip(inputs, self.in_types)])
         return [value[()] for value in results], 0
 
-    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
-        return 0
-
-    def may_compile(self, number: int) -> bool:
-        return True
-
     def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
         from ...compiler.runtime.callees.numba_functions import NumbaCall
 
@@ -140,13 +134,7 @@ class ForwardCallee(PythonCallee):
         # A rule with a derivative saves the arguments, of which the derivative is then asked, not of what was saved.
         is_twice = self.owner.second is not None
         saved = [*inputs] if is_twice else [GET(z, k=k) for k in range(self.output_count, len(self.out_types))]
-        bars = [
-            np.zeros(t.shape) if bar is None else bar
-            for bar, t in zip(z_bars[: self.output_count], self.out_types) if t.is_float
-        ]  # fmt: skip
-        returned = CALL(*saved, *bars, callee=back)
-        wanted = iter(range(len(back.out_types)))
-        return [GET(returned, k=next(wanted)) if t.is_float else None for t in self.in_types]
+        return _called(back, saved, z_bars[: self.output_count], self)
 
 
 class BackwardCallee(PythonCallee):
@@ -254,10 +242,7 @@ class BackwardCallee(PythonCallee):
                 f"td.jvp or a second derivative through {self.name}, which tapediff does not look into",
                 fix="write the function with NumPy operations, or its gradient as a primitive of its own; td.vjp and td.jacrev work",
             )
-        back = SecondCallee(self)
-        bars = [np.zeros(t.shape) if bar is None else bar for bar, t in zip(z_bars, self.out_types)]
-        returned, wanted = CALL(*inputs, *bars, callee=back), iter(range(len(back.out_types)))
-        return [GET(returned, k=next(wanted)) if t.is_float else None for t in self.in_types]
+        return _called(SecondCallee(self), inputs, z_bars, self)
 
 
 class SecondCallee(PythonCallee):
@@ -286,6 +271,13 @@ def _rule_of(forward: ForwardCallee) -> BackwardCallee:
     if forward._rule is None:
         forward._rule = BackwardCallee(forward)
     return forward._rule
+
+
+def _called(back: PythonCallee, saved: Sequence[Operand], z_bars: Sequence[Operand], of: PythonCallee) -> list[Operand]:
+    """Record a call of the derivative of a callee; cotangents of its inputs, None for those that are not floats."""
+    bars = [np.zeros(t.shape) if bar is None else bar for bar, t in zip(z_bars, of.out_types) if t.is_float]
+    returned, wanted = CALL(*saved, *bars, callee=back), iter(range(len(back.out_types)))
+    return [GET(returned, k=next(wanted)) if t.is_float else None for t in of.in_types]
 
 
 def _require_tuples(name: str, treedef: TreeDef) -> None:

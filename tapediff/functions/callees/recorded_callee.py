@@ -15,9 +15,9 @@ from ...base.held_locks import holding
 from ...base.settings import is_logged, log_made
 from ...base.source_location import Site
 from ...base.token import token_of
-from ...errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnstableBranch, UnsupportedFunction
+from ...errors import ShapeMismatch, TrackedValueLeaked, UnstableBranch, UnsupportedFunction
 from ...ir.instruction import CONSTANT, GUARD, Instruction, Operand, Outcome, ValueType
-from ...ir.interpreter import GuardFailure, run
+from ...ir.interpreter import GuardFailure, attempt
 from ...ir.keys import has_identities
 from ...ir.serialize import State
 from ...ir.tape import Tape
@@ -69,8 +69,6 @@ class RecordedCallee(Callee):
         self._fills, self._changes = Fills.NOTHING, 0
         self._paths: dict[Hashable, Paths[PathEntry]] = {}
         self.variants: dict[int, PathEntry] = {}
-        self._plain: dict[int, Tape] = {}
-        self._prepared: dict[int, Tape] = {}
         self.recordings = 0
         self._is_warned = self._warned_draws = False
         self._handler: Site | None = None
@@ -86,15 +84,8 @@ class RecordedCallee(Callee):
         paths = [(key, [v.number for v in p.tapes]) for key, p in self._paths.items() if not has_identities(key)]
         variants = [self.variants[number] for _, numbers in paths for number in numbers]
         tapes = [(v.number, (v.tape, v.form, v.fills)) for v in variants]
-        emptied: dict[str, object] = {"variants": {}, "_plain": {}, "_prepared": {}}
-        return {
-            **super().__getstate__(),
-            **emptied,
-            "_function": function,
-            "_ask": ask,
-            "_paths": paths,
-            "_kept": tapes,
-        }
+        own = {"variants": {}, "_function": function, "_ask": ask, "_paths": paths, "_kept": tapes}
+        return {**super().__getstate__(), **own}
 
     def __dask_tokenize__(self) -> str:
         """Hash the function and its first path only: other paths may be recorded at any time."""
@@ -126,16 +117,7 @@ class RecordedCallee(Callee):
             i.op is GUARD or (i.op is CALL and not is_spliced_test(i)) for v in list(self.variants.values()) for i in v.tape.instructions
         )
 
-    def variant_tape(self, number: int) -> Tape:
-        from ...passes.pipeline import run_passes
-
-        known = self._prepared.get(number)
-        if known is None:
-            known = self._prepared[number] = run_passes(self.guarded_tape(number))
-        return known
-
     def guarded_tape(self, number: int) -> Tape:
-        """The tape of a variant as it was recorded, with its Python loops as loops."""
         from .rolled_loop import rolled
 
         return rolled(self.variants[number].tape)
@@ -143,15 +125,11 @@ class RecordedCallee(Callee):
     def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
         from .rolled_loop import rolled
 
-        known = self._plain.get(number)
-        if known is not None:
-            return known
         variant = self.variants.get(number)
         if variant is None:  # dropped, as one of too many: record it again
             assert inputs is not None, "variants that are compiled are kept"
             return without_guards(self._record(inputs, ())[0])
-        known = self._plain[number] = without_guards(rolled(variant.tape))
-        return known
+        return without_guards(rolled(variant.tape))
 
     def only_tape(self) -> Tape | None:
         # A variant without guards never fails, except for the user's guard.
@@ -177,20 +155,20 @@ class RecordedCallee(Callee):
         if number is None or miss is None:
             return (self._paths_of(key).last or self._variant(key, (), None, inputs)).number
         variant = self.variants[number]
-        return (variant.sibling(miss) or self._variant(key, _decided(variant, miss), variant, inputs)).number
+        return (variant.sibling(miss) or self._variant(key, variant.decided(miss), variant, inputs)).number
 
     def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         if number is not None:
-            return run(self.plain_tape(number, inputs), inputs), number
+            return super().answer(number, inputs)
         key, held = self._key(inputs), 0
         variant = self._paths_of(key).last or self._variant(key, (), None, inputs)
         while True:
-            outputs = _attempt(variant.tape, inputs, held)
+            outputs = attempt(variant.tape, inputs, held)
             if not isinstance(outputs, GuardFailure):
                 if variant.form == self._changes:
                     self._paths_of(key).last = variant
                 return outputs, variant.number
-            following = variant.sibling(outputs) or self._variant(key, _decided(variant, outputs), variant, inputs)
+            following = variant.sibling(outputs) or self._variant(key, variant.decided(outputs), variant, inputs)
             # Other forms have other guards.
             held = outputs.ordinal + 1 if following.form == variant.form else 0
             variant = following
@@ -213,9 +191,7 @@ class RecordedCallee(Callee):
 
     def _paths_of(self, key: Hashable) -> Paths[PathEntry]:
         """The variants for a value of the user's guard and the arrays tracked now."""
-        full = self._changes, key
-        paths = self._paths.get(full)
-        return self._paths.setdefault(full, Paths()) if paths is None else paths
+        return self._paths.setdefault((self._changes, key), Paths())
 
     # Recording
 
@@ -341,19 +317,6 @@ class RecordedCallee(Callee):
             for kept in self._paths.values():
                 if dropped in kept.tapes:
                     kept.remove(dropped)
-            self._plain.pop(number, None)
-
-
-def _decided(variant: PathEntry, miss: GuardFailure) -> tuple[Outcome, ...]:
-    """The outcomes up to the failed guard, and the new outcome of that guard."""
-    return (*variant.outcomes[: miss.ordinal], miss.outcome)
-
-
-def _attempt(tape: Tape, inputs: Sequence[Operand], decided: int) -> list[Operand] | GuardFailure:
-    try:
-        return run(tape, inputs, decided)
-    except GuardFailed as failure:
-        return GuardFailure(failure.ordinal, failure.outcome)
 
 
 def _with_plain_results_as(tape: Tape, types: Sequence[ValueType]) -> Tape:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...base.settings import settings
-from ...ir.tape import Tape
+from ...ir.tape import Tape, kept_with_tape
 from ...ops.control.calls import LOOP
 from ...passes.loops.carries.filled_arrays import filled_arrays
 from ...passes.loops.carries.split_carries import split_carries
@@ -82,15 +82,12 @@ def limited(tape: Tape, save_limit: float, is_whole: bool = False) -> Tape:
     return made
 
 
+@kept_with_tape
 def _rolled_whole(tape: Tape) -> Tape:
     from ...passes.rolling.reroll import reroll
     from .tape_callee import callee_of
 
-    known = tape.derived.get("rolled whole")
-    if known is None:
-        straight = _straightened(_with_loops_prepared(spliced(tape)))
-        known = tape.derived["rolled whole"] = dead_code(reroll(straight, callee_of, is_whole=True))
-    return known
+    return dead_code(reroll(_straightened(_with_loops_prepared(spliced(tape))), callee_of, is_whole=True))
 
 
 def _with_states(tape: Tape) -> Tape | None:

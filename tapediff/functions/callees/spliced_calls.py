@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...ir.instruction import Instruction, ValueType
-from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.control.callee import Callee
 from ...ops.control.calls import CALL, GET
+from ...passes.loops.loop_builder import with_loops
 
 # Longer bodies, and larger values, stay calls: a call stores only its arguments for the reverse pass.
 LARGEST_SPLICED = 400
@@ -28,15 +28,7 @@ def spliced(tape: Tape) -> Tape:
             del bodies[inputs[0]]
     if not bodies or sum(map(len, bodies.values())) > LONGEST_CALLER:
         return tape
-    rewriter, results = Rewriter(tape), dict[int, list[int]]()
-    for number, instruction in enumerate(tape.instructions):
-        if number in bodies:
-            results[number] = rewriter.splice(bodies[number], [rewriter.number[k] for k in instruction.inputs])
-        elif instruction.op is GET and instruction.inputs[0] in results:
-            rewriter.number[number] = results[instruction.inputs[0]][instruction.params[0]]
-        else:
-            rewriter.number[number] = rewriter.copy(number)
-    return rewriter.finish()
+    return with_loops(tape, lambda _, n: bodies.get(n), lambda made, call, body: made.splice(body, call.inputs).__getitem__, CALL)
 
 
 def is_spliced_test(instruction: Instruction) -> bool:

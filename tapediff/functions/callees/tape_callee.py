@@ -16,14 +16,8 @@ from .inlined_callee import InlinedCallee, branching_calls
 class BodyCallee(TapeCallee):
     """A callee with one tape, which may call others."""
 
-    def __init__(self, tape: Tape) -> None:
-        super().__init__(f"a loop of {tape.name}", tape)
-        self._plain: Tape | None = None
-
     def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
-        if self._plain is None:
-            self._plain = without_guards(self._tape)
-        return self._plain
+        return without_guards(self._tape)
 
 
 _lock = new_lock()
@@ -38,7 +32,7 @@ def callee_of(tape: Tape) -> Callee:
     if known is None:
         calls = branching_calls(tape)
         name = f"a loop of {tape.name}"
-        known = InlinedCallee(name, tape, calls[0]) if len(calls) == 1 else BodyCallee(tape)
+        known = InlinedCallee(name, tape, calls[0]) if len(calls) == 1 else BodyCallee(name, tape)
         _callees[key] = known
     return known
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from ...ir.instruction import Instruction, Param, item_types
+from ...ir.instruction import Instruction, Param, Primitive, item_types
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.control.callee import Callee
@@ -29,22 +29,24 @@ def only_body(callee: Callee) -> Tape | None:
 
 
 def with_loops(
-    tape: Tape, plan_of: Callable[[Instruction, int], Plan | None], emit: Callable[[Rewriter, Instruction, Plan], Items]
-) -> Tape:
+    tape: Tape, plan_of: Callable[[Instruction, int], Plan | None], emit: Callable[[Rewriter, Instruction, Plan], Items],
+    kind: Primitive = LOOP,
+) -> Tape:  # fmt: skip
     """The tape with some of its loops replaced; itself if there are none. Cost: linear in the number of loops and of their items.
 
     Args:
         plan_of: the plan for a loop with its number; None for one that stays.
         emit: emits what replaces a loop, which is given with operands of the new tape.
+        kind: CALL for calls instead of loops.
     """
-    plans = {n: plan for n, loop in tape.numbered(LOOP) if (plan := plan_of(loop, n)) is not None}
+    plans = {n: plan for n, loop in tape.numbered(kind) if (plan := plan_of(loop, n)) is not None}
     if not plans:
         return tape
     made, items = ColumnRewriter(tape), dict[int, Items]()
-    changed = [(n, i) for n, i in tape.numbered(LOOP, GET) if (n if i.op is LOOP else i.inputs[0]) in plans]
+    changed = [(n, i) for n, i in tape.numbered(kind, GET) if (n if i.op is kind else i.inputs[0]) in plans]
     for number, instruction in made.changing(changed):
         made.site = instruction.site
-        if instruction.op is LOOP:
+        if instruction.op is kind:
             operands = tuple([made.number[i] for i in instruction.inputs])
             items[number] = emit(made, instruction._replace(inputs=operands), plans[number])
         else:

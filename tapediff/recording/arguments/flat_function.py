@@ -70,8 +70,7 @@ class FlatFunction:
     def __call__(self, *leaves: Operand) -> Tree:
         if self._slots is not None:
             return self._with_buffers(leaves)
-        rest = iter(leaves)
-        return self.f(*[unflatten(tree, rest) for tree in self.trees])
+        return self.f(*_arguments(self.trees, leaves))
 
     def _with_buffers(self, leaves: Sequence[Operand]) -> Tree:
         recorder = current_recorder()

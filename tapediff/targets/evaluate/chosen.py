@@ -15,7 +15,7 @@ from ...ir.inputs import as_inputs
 from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.outputs import Out, Outs, as_number
 from ...ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
-from ...ir.tape import Tape
+from ...ir.tape import Tape, kept_with_tape
 
 if TYPE_CHECKING:
     from ...transforms.active_part import Part
@@ -212,17 +212,15 @@ def _choose(target: Target, args: Sequence[Tree], argnums: object) -> Chosen:
     return Chosen(numbers, several, tuple(trees), arrays)
 
 
+@kept_with_tape
 def chosen_of_tape(tape: Tape, numbers: Numbers, several: bool) -> Chosen:
     """Like `choose`, for a tape, whose arguments have the recorded structure."""
     if tape.arguments is None:
         return Chosen(numbers, several, None, [tape.instructions[tape.inputs[k]].type for k in numbers if k < len(tape.inputs)])
-    key = ("chosen", numbers, several)
-    if key not in tape.derived:
-        positions = positions_of(tape.arguments)
-        chosen = [k for k in numbers if k < len(positions)]
-        trees = [_gradient_tree(tape.arguments[k], [p in tape.active_inputs for p in positions[k]], tape.name, k) for k in chosen]
-        tape.derived[key] = Chosen(numbers, several, tuple(trees), [tape.input_types[p] for p in inputs_of(tape, numbers)])
-    return tape.derived[key]
+    positions = positions_of(tape.arguments)
+    chosen = [k for k in numbers if k < len(positions)]
+    trees = [_gradient_tree(tape.arguments[k], [p in tape.active_inputs for p in positions[k]], tape.name, k) for k in chosen]
+    return Chosen(numbers, several, tuple(trees), [tape.input_types[p] for p in inputs_of(tape, numbers)])
 
 
 def _gradient_tree(treedef: TreeDef, active: list[bool], name: str, number: int) -> TreeDef:

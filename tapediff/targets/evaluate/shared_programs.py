@@ -6,7 +6,6 @@ with other constants. These constants become inputs of the program, which is dif
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import CodeType, FunctionType, MethodType
@@ -14,6 +13,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from ...base.held_locks import drop_oldest
 from ...ir.instruction import CONSTANT, INPUT, Instruction, Operand, UserFunction
 from ...ir.tape import Tape
 
@@ -75,7 +75,7 @@ class Programs(Generic[P]):
         self.known = (program, *rest[: MOST_PROGRAMS - 1])  # replaced, never mutated: other threads read it
 
 
-_of_functions: OrderedDict[int, tuple[CodeType, Programs[Program]]] = OrderedDict()
+_of_functions: dict[int, tuple[CodeType, Programs[Program]]] = {}
 
 
 def programs_of(f: UserFunction) -> Programs[Program] | None:
@@ -87,8 +87,7 @@ def programs_of(f: UserFunction) -> Programs[Program] | None:
     known = _of_functions.get(id(f.__code__))
     if known is None:
         known = _of_functions[id(f.__code__)] = f.__code__, Programs(Program)
-        while len(_of_functions) > MOST_FUNCTIONS:
-            _of_functions.popitem(last=False)
+        drop_oldest(_of_functions, MOST_FUNCTIONS)
     return known[1]
 
 

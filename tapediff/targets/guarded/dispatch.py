@@ -56,26 +56,25 @@ class Dispatch:
         """
         if self._policy.check_every:
             self._recorder.noted(lambda: self._staleness.check_when_due(call))
-        try:
-            return self._answer(call, attempts)
-        except SizeNeeded as raised:
-            needed = raised
-        call = self._function.again(call)
-        found = self._answer(call, attempts)
-        # As below.
-        self._function.sizes.need(call.bound, needed)
-        return found
+        return self._answer(call, attempts)
 
     def _answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Tree]:
-        try:
-            return call, *self._follow_forms(call, attempts)
-        except IntNeeded:
-            needed = self._function.ints.data(call.bound.leaves)
-        # An exception that plain Python raises here may not depend on the ints, so they are specialised on only after it.
-        call = self._function.call(call.args, call.argnums, call.specialisation.guard_value, with_data=False)
-        variant, answer = self._follow_forms(call, attempts)
-        self._function.ints.specialised |= {*needed}
-        return call, variant, answer
+        needed: IntNeeded | SizeNeeded | None = None
+        while needed is None:
+            try:
+                return call, *self._follow(call, attempts(call))
+            except FormChanged:
+                continue
+            except (IntNeeded, SizeNeeded) as raised:
+                needed = raised
+        # An exception that plain Python raises here may not depend on ints and sizes, so they are specialised on only after it.
+        following = self._function.again(call, with_ints=isinstance(needed, SizeNeeded))
+        found = self._answer(following, attempts)
+        if isinstance(needed, SizeNeeded):
+            self._function.sizes.need(following.bound, needed)
+        else:
+            self._function.ints.specialised |= {*self._function.ints.data(call.bound.leaves)}
+        return found
 
     def attempt(self, call: KeyedCall, key: Key, vectors: Sequence[Operand] = (), outs: Outs = None) -> Attempt:
         """A function that tries a tape: replayed with NumPy while it is new, then by a kernel."""
@@ -108,7 +107,7 @@ class Dispatch:
             wrt = key.wrt if isinstance(key, Operator) else key or ()
             if not is_replayed:
                 return Evaluation(outputs, tape, wrt, variant.compiled.run_unguarded, variant.compiled.kernel)
-            variant.replays += 1
+            variant.program.replays += 1
             variant.rare = min(variant.rare, ONCE)
             return Evaluation(outputs, tape, wrt, replayed(tape))
 
@@ -116,7 +115,7 @@ class Dispatch:
 
     def _is_replayed(self, variant: Variant, call: KeyedCall, decided: int) -> bool | GuardFailure:
         """True if a tape is still replayed with NumPy; or the failed guard of a rare path, which is not compiled to find it."""
-        if variant.replays < self._policy.compile_after:
+        if variant.program.replays < self._policy.compile_after:
             return True
         if variant.compiled.kernels or not (variant.rare or self._policy.compile_after):
             return False
@@ -131,19 +130,11 @@ class Dispatch:
     @property
     def _hardly_recur(self) -> bool:
         """True if new paths are unlikely to recur: few calls so far were answered by an existing tape."""
-        recordings = self._recorder.recordings
-        if recordings < RECORDINGS_BEFORE_RARE or self._policy.compile_after_given is not None:
+        counts = self._function.counts
+        if counts.recordings < RECORDINGS_BEFORE_RARE or self._policy.compile_after_given is not None:
             return False
         self._cache.note_native_uses()
-        return self._cache.dropped_hits + sum(variant.hits for variant in self._cache.all()) <= recordings
-
-    def _follow_forms(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[Variant, Tree]:
-        """Follow a call, and start over if the set of tracked arrays changes."""
-        while True:
-            try:
-                return self._follow(call, attempts(call))
-            except FormChanged:
-                continue
+        return counts.dropped_hits + sum(variant.hits for variant in self._cache.all()) <= counts.recordings
 
     def _follow(self, call: KeyedCall, attempt: Attempt) -> tuple[Variant, Tree]:
         """Try tapes, the most recent first, until one holds at this point; record a new one if none does.
@@ -171,6 +162,6 @@ class Dispatch:
                     raise unstable(guard, answer.outcome)
                 variant = self._recorder.plain_path(call, guard, answer.outcome)
                 return variant, attempt(variant, len(variant.outcomes))
-            decided = (*variant.outcomes[: answer.ordinal], answer.outcome)
+            decided = variant.decided(answer)
             missed = (variant, answer)
             variant = variant.sibling(answer)

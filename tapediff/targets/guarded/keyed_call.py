@@ -21,7 +21,7 @@ from ...recording.arguments.int_arguments import ANY_INT_KEY, AnyInt, IntArgumen
 from ...recording.arguments.size_arguments import SETTLED, Extents, SizeArguments, with_sizes
 from ..evaluate.direct_calls import NoForm, form_of, leaf_form
 from ..evaluate.joined import joined_arrays
-from .reason import Specialisation
+from .reason import Counts, Specialisation
 
 
 class CallKey(NamedTuple):
@@ -53,6 +53,12 @@ class KeyedCall(NamedTuple):
         return None if self.bound.plain is None else self.bound.static[-1][2]
 
     @property
+    def in_own_sizes(self) -> tuple[BoundCall, Extents]:
+        """The call with its own sizes, and the sizes that are data, which exist."""
+        assert self.bound.plain is not None
+        return self.bound.plain, self.bound.static[-1][2]
+
+    @property
     def differentiates_sizes(self) -> bool:
         """True if an array of a size that is data is differentiated."""
         return self.extents is not None and any(number in self.bound.argnums for number, _, _ in self.extents.axes)
@@ -67,16 +73,17 @@ class GuardedFunction:
         ints: the int arguments that are data.
         sizes: the sizes of arrays that are data.
         settles_results: results have the shapes of the point at which they were recorded, for derivatives of them.
+        counts: what has happened so far.
         name: in messages.
         has_aux: the function returns (y, aux).
     """
 
-    __slots__ = ("f", "guard", "guard_site", "has_aux", "ints", "name", "settles_results", "sizes")
+    __slots__ = ("counts", "f", "guard", "guard_site", "has_aux", "ints", "name", "settles_results", "sizes")
 
     def __init__(self, f: UserFunction, guard: UserFunction | None, name: str, has_aux: bool) -> None:
         self.f, self.guard, self.name, self.has_aux = f, guard, name, has_aux
         self.guard_site = "" if guard is None else site_of(guard)
-        self.ints, self.sizes, self.settles_results = IntArguments(), SizeArguments(), False
+        self.ints, self.sizes, self.counts, self.settles_results = IntArguments(), SizeArguments(), Counts(), False
 
     def declare(self, specs: Sequence[Tree]) -> None:
         """Take declared sizes as data from the first call on."""
@@ -110,9 +117,9 @@ class GuardedFunction:
         specialisation = Specialisation(types, bound.static, guard_value)
         return KeyedCall(bound, self.key(specialisation, bound.active), specialisation, args, argnums)
 
-    def again(self, call: KeyedCall) -> KeyedCall:
-        """A call with its own sizes; the user's guard is not called again."""
-        return self.call(call.args, call.argnums, call.specialisation.guard_value, call.takes_ints)
+    def again(self, call: KeyedCall, *, with_ints: bool = True) -> KeyedCall:
+        """A call with its own sizes, and unless `with_ints` its own ints; the user's guard is not called again."""
+        return self.call(call.args, call.argnums, call.specialisation.guard_value, with_ints and call.takes_ints)
 
     def settles(self, tape: Tape) -> bool:
         """From now on give results the shapes of one point, if those of a tape are data. True if they were."""

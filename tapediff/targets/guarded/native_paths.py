@@ -14,6 +14,7 @@ from ..native.native_calls import NativeCalls, check_vector
 from ..tapes.operator_tapes import Operator
 from .dispatch import Attempt, Dispatch
 from .keyed_call import GuardedFunction, KeyedCall
+from .paths.direct_paths import DirectPaths
 from .paths.recordings import AllRecordings
 from .policy import Policy
 from .record_path import PathRecorder
@@ -30,10 +31,25 @@ class GuardedCalls(NativeCalls):
 
     _function: GuardedFunction
     _policy: Policy
-    _cache: TapeCache
-    _dispatch: Dispatch
-    _recorder: PathRecorder
     _recordings: AllRecordings
+
+    # The tapes for the present environment
+
+    @property
+    def _cache(self) -> TapeCache:
+        return self._recordings.current.cache
+
+    @property
+    def _recorder(self) -> PathRecorder:
+        return self._recordings.current.recorder
+
+    @property
+    def _dispatch(self) -> Dispatch:
+        return self._recordings.current.dispatch
+
+    @property
+    def _direct(self) -> DirectPaths:
+        return self._recordings.current.direct
 
     @property
     def name(self) -> str:
@@ -64,7 +80,7 @@ class GuardedCalls(NativeCalls):
 
     def may_run_natively(self, variant: Variant) -> bool:
         """True if native code may select a tape by its guards alone, in calls that agree in all else: it is compiled."""
-        return self.chooses_natively and self._recordings.current.direct.answers(variant)
+        return self.chooses_natively and self._direct.answers(variant)
 
     @property
     def kept_paths(self) -> TapeCache:

@@ -9,7 +9,8 @@ from ...errors import ArgumentMismatch
 from ..backends import check_backend, threads_of
 from ..tapes.memory_budget import bytes_of
 from .keyed_call import GuardedFunction, KeyedCall
-from .report import LastFailure, budget_text, coarse_guard_text, new_tape_error, new_tape_text
+from .reason import LastFailure
+from .report import budget_text, coarse_guard_text, new_tape_error, new_tape_text
 from .variant import CompiledProgram, Variant
 
 ON_NEW_TAPE = ("compile", "interpret", "raise", "warn")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,14 +34,11 @@ from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs
 from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
-from .reason import Reason
-from .report import LastFailure, last_failure
+from .reason import LastFailure, Reason
+from .report import last_failure
 from .staleness import refuse_if_asked
 from .tape_cache import TapeCache
 from .variant import NEW, CompiledProgram, Variant
-
-# explain() gives the reasons of this many recordings, the latest.
-REASONS_KEPT = 1000
 
 # Single paths are recorded from now on where merged tapes, with so many guards each, answered at most so many calls each, and recording so
 # many of them took so many instructions: long recordings that are not used again cost more than what their merged branches save.
@@ -64,10 +60,6 @@ class PathRecorder:
         note_effects: called after every run of the function, with the lock held: changes by the function itself do not count.
 
     Attributes:
-        misses: calls without a recorded path.
-        recordings, seconds_recording: tapes recorded, and the time it took.
-        reasons: why each tape was recorded, by its number.
-        last_failure: the last call without a tape.
         changed: the name of the environment variable that differs from earlier recordings.
         others: returns all tapes of the function, including those of other environments.
     """
@@ -82,10 +74,6 @@ class PathRecorder:
         self.others: Callable[[], Sequence[Variant]] = cache.all
         # Held while a path is recorded and kept; calls with a recorded tape never take it.
         self._lock, self._note_effects = lock, note_effects
-        self.misses = self.recordings = 0
-        self.seconds_recording = 0.0
-        self.reasons: deque[tuple[int, Reason]] = deque(maxlen=REASONS_KEPT)
-        self.last_failure: LastFailure | None = None
         # The arrays tracked in the latest recording; and from the first attempt on. Tapes with others have other guards.
         self._filled = self._fills = Fills.NOTHING
         # How often that set has changed.
@@ -168,12 +156,13 @@ class PathRecorder:
             self._note_effects()
 
     def _note_failure(self, call: KeyedCall, missed: Missed | None) -> LastFailure:
-        self.misses += 1
+        counts = self._function.counts
+        counts.misses += 1
         guard = missed[0].tape.guards[missed[1].ordinal] if missed is not None else None
         changed = self.changed if guard is None and not self._cache.all() else ""
         reason = Reason(call.specialisation, guard, missed[1].outcome if missed is not None else None, changed)
-        self.last_failure = last_failure(reason, call.key, missed, call.bound.inputs, self._cache.all())
-        return self.last_failure
+        found = counts.last_failure = last_failure(reason, call.key, missed, call.bound.inputs, self._cache.all())
+        return found
 
     def _record(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, reason: Reason) -> Variant:
         warned, static = self._policy.warned, call.bound.static
@@ -193,18 +182,25 @@ class PathRecorder:
             warned.add("draws")
         if missed is not None:
             self._check_prescribed(tape, missed[0], len(decided))
-        self.recordings += 1
-        self.seconds_recording += seconds
         # Tapes for other values of a specialised argument usually differ in constants alone.
         program = self._programs.of(tape) if static or self.changed else self._policy.program(tape)
-        is_direct = not static and not program.lifted
-        variant = Variant(tape, call.key, self.recordings, reason, seconds, is_direct, program)
-        variant.form, variant.fills, variant.report = self._version, self._filled, self._report
+        variant = self._counted(tape, call, reason, seconds, not static and not program.lifted, program)
+        variant.fills, variant.report = self._filled, self._report
+        return variant
+
+    def _counted(
+        self, tape: Tape, call: KeyedCall, reason: Reason, seconds: float, is_direct: bool, program: CompiledProgram
+    ) -> Variant:  # fmt: skip
+        counts = self._function.counts
+        counts.recordings += 1
+        counts.seconds_recording += seconds
+        variant = Variant(tape, call.key, counts.recordings, reason, seconds, is_direct, program)
+        variant.form = self._version
         if self._cache.was_dropped(variant):
             variant.reason = replace(reason, is_again=True)
-            if self.last_failure is not None:
-                self.last_failure = replace(self.last_failure, reason=variant.reason)
-        self.reasons.append((self.recordings, variant.reason))
+            if counts.last_failure is not None:
+                counts.last_failure = replace(counts.last_failure, reason=variant.reason)
+        counts.reasons.append((counts.recordings, variant.reason))
         return variant
 
     @holding("_lock")
@@ -216,11 +212,8 @@ class PathRecorder:
         finally:
             self._note_effects()
         seconds, reason = time.perf_counter() - started, Reason(call.specialisation, guard, outcome)
-        self.recordings += 1
-        self.seconds_recording += seconds
-        self.reasons.append((self.recordings, reason))
-        variant = Variant(tape, call.key, self.recordings, reason, seconds, False, self._policy.program(tape))
-        variant.form, variant.rare = self._version, NEW
+        variant = self._counted(tape, call, reason, seconds, False, self._policy.program(tape))
+        variant.rare = NEW
         return variant
 
     def _check_prescribed(self, tape: Tape, missed: Variant, count: int) -> None:
@@ -259,50 +252,40 @@ class PathRecorder:
         return recorder
 
     def _tape(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
-        """Record a call; raises IntNeeded if Python needs the value of an int that is data."""
+        """Record a call; raises IntNeeded or SizeNeeded if Python needs the value of an int or size that is data."""
         along, fills = ((), self._fills) if missed is None else (missed[0].tape.guards, max(missed[0].fills, self._fills))
-        recorder, bound = self._recorder(fills, decided, along), self._bound(call)
-        if call.extents is not None:
-            return self._tape_of_sizes(recorder, bound, call, missed)
-        if not call.takes_ints:
+        recorder, bound, extents = self._recorder(fills, decided, along), self._bound(call), call.extents
+        if extents is None and not call.takes_ints:
             return self._recorded(recorder, bound)
-        if missed is None:
-            is_allowed = may_be_data(self._function.f)
-        else:
-            is_allowed = self._function.ints.allows_path(missed[0].tape, missed[1].ordinal)
-        error: Exception | None = None
-        try:
-            if is_allowed:
-                tape = self._recorded(recorder, bound)
-                check_parameters(tape)
-                return tape
-        except Exception as raised:  # noqa: BLE001 -- also an error of the function's own: plain Python decides
-            error = raised
-        self.misses -= 1  # the call starts over
-        raise IntNeeded from error
-
-    def _tape_of_sizes(self, recorder: Recorder, bound: BoundCall, call: KeyedCall, missed: Missed | None) -> Tape:
-        """Record a call whose sizes are data; raises SizeNeeded if Python needs one."""
-        sizes, plain, extents, error = self._function.sizes, call.bound.plain, call.extents, None
-        assert plain is not None
-        assert extents is not None
-        why = "" if bound is not call.bound else "branches are not merged"
-        if not why and missed is not None and not sizes.allow_path(plain, missed[0].tape, missed[1].ordinal):
-            why = f"branches at {missed[0].tape.guards[missed[1].ordinal].site}"
+        why, error = self._refused(call, bound, missed), None
         if not why:
-            recorder.is_of_sizes = True
+            recorder.is_of_sizes = extents is not None
             try:
                 tape = self._recorded(recorder, bound)
+                if extents is None:
+                    check_parameters(tape)
+                    return tape
                 why = self._needs_sizes(tape)
                 if not why:
-                    sizes.note_tape(plain, extents, tape)
+                    self._function.sizes.note_tape(*call.in_own_sizes, tape)
                     return tape
             except SizeNeeded as raised:
                 why = raised.why
             except Exception as raised:  # noqa: BLE001 -- also an error of the function's own: plain Python decides
                 error, why = raised, f"{type(raised).__name__}: {raised}"
-        self.misses -= 1  # the call starts over
-        raise SizeNeeded(why, missed is not None) from error
+        self._function.counts.misses -= 1  # the call starts over
+        raise (IntNeeded() if extents is None else SizeNeeded(why, missed is not None)) from error
+
+    def _refused(self, call: KeyedCall, bound: BoundCall, missed: Missed | None) -> str:
+        """Why a path is not recorded with ints or sizes as data; empty if it is."""
+        at = None if missed is None else (missed[0].tape, missed[1].ordinal)
+        if call.extents is None:
+            is_allowed = may_be_data(self._function.f) if at is None else self._function.ints.allows_path(*at)
+            return "" if is_allowed else "Python needs ints"
+        if bound is call.bound:
+            return "branches are not merged"
+        is_allowed = at is None or self._function.sizes.allow_path(call.in_own_sizes[0], *at)
+        return "" if is_allowed or at is None else f"branches at {at[0].guards[at[1]].site}"
 
     def _needs_sizes(self, tape: Tape) -> str:
         """Why a tape holds for one value of a size; empty if it does not."""

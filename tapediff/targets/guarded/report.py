@@ -19,7 +19,7 @@ from ...recording.arguments.int_arguments import ANY_INT_KEY
 from ...recording.arguments.size_arguments import SIZES
 from ..margins import guard_margins, values_at
 from .keyed_call import CallKey
-from .reason import Reason, Specialisation
+from .reason import LastFailure, Reason, Specialisation
 from .variant import Variant
 
 # Longer paths are shown by the guards at which tapes diverge.
@@ -62,32 +62,6 @@ class Stats:
             f"{self.hits} hits, {self.misses} misses, {self.recordings} recordings, {self.evictions} evictions; "
             f"{self.seconds_recording:.3f} s recording, {self.seconds_compiling:.3f} s compiling"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class LastFailure:
-    """A call without a tape, with the closest kept tape.
-
-    Attributes:
-        reason: the kind of call, and the guard that failed.
-        closest: the number of that tape; it has the longest path in common.
-        takes: the kind of call that the closest tape was recorded for.
-        differs: how this call differs from that.
-        sides: the comparisons of the guard, evaluated at this call.
-    """
-
-    reason: Reason
-    closest: int | None
-    takes: Specialisation | None = None
-    differs: str = ""
-    sides: tuple[str, ...] = ()
-
-    def lines(self) -> list[str]:
-        if self.reason.guard is None:
-            differs = f"differs in: {self.differs}"
-            return [str(self.reason), f"closest: tape {self.closest}, for {self.takes}", *[differs] * bool(self.differs)]
-        return [f"called with {self.reason.called_with}", f"closest: tape {self.closest}", f"parted at {self.reason}",
-                *self.sides]  # fmt: skip
 
 
 def last_failure(

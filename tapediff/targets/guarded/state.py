@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections import deque
+from dataclasses import replace
 
 from ...functions.captured.pickling import Portable, place_of
 from ...ir.instruction import Tree, UserFunction
@@ -13,12 +13,9 @@ from ..backends import receive_code, sent_code
 from .keyed_call import GuardedFunction
 from .paths.recordings import AllRecordings
 from .policy import Policy
-from .record_path import REASONS_KEPT
 from .variant import Variant
 
-_SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend", "merge", "memory", "threads", "check_contents", "frozen")
-_COUNTS = ("misses", "recordings", "seconds_recording")
-_CACHE_COUNTS = ("evictions", "dropped_hits", "dropped_seconds")
+SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend", "merge", "memory", "threads", "check_contents", "frozen")
 
 
 def guarded_state(function: GuardedFunction, policy: Policy, recordings: AllRecordings) -> State:
@@ -27,7 +24,7 @@ def guarded_state(function: GuardedFunction, policy: Policy, recordings: AllReco
     The tapes are those for the present environment; another process takes them if its environment is equal.
     """
     current = recordings.current
-    cache, recorder, check = current.cache, current.recorder, current.check
+    cache, check, counts = current.cache, current.check, function.counts
     programs = {id(v.program): v.program for v in cache.all()}
     f = function.f
     static = None
@@ -37,15 +34,14 @@ def guarded_state(function: GuardedFunction, policy: Policy, recordings: AllReco
     return {
         "f": Portable(f), "guard": Portable(function.guard), "static": static,
         "ints": copy.deepcopy(function.ints), "sizes": copy.deepcopy(function.sizes),
+        "counts": replace(counts, reasons=counts.reasons.copy(), last_failure=None),
         "settings": {
             "name": function.name, "has_aux": function.has_aux, "compile_after": policy.compile_after_given,
-            **{name: getattr(policy, name) for name in _SETTINGS},
+            **{name: getattr(policy, name) for name in SETTINGS},
         },
-        "warned": sorted(policy.warned), "reasons": list(recorder.reasons),
-        "counts": {name: getattr(recorder, name) for name in _COUNTS},
-        "cache": {name: getattr(cache, name) for name in _CACHE_COUNTS},
+        "warned": sorted(policy.warned),
         "variants": [
-            (v.tape, v.key.active, v.number, v.reason, v.seconds, v.is_direct, v.hits, v.replays, v.fills, v.report)
+            (v.tape, v.key.active, v.number, v.reason, v.seconds, v.is_direct, v.hits, v.program.replays, v.fills, v.report)
             for v in sorted(cache.all(), key=lambda variant: variant.used)
         ],
         "environment": None if check is None else check.environment.fingerprint(),
@@ -60,14 +56,10 @@ def in_this_process(function: UserFunction | Portable) -> Tree:
 
 def restore_guarded(function: GuardedFunction, policy: Policy, recordings: AllRecordings, state: State) -> None:
     """Fill the parts of an empty GuardedTape."""
-    cache, recorder = recordings.current.cache, recordings.current.recorder
+    cache = recordings.current.cache
     receive_code(state["code"])
-    function.ints, function.sizes = copy.deepcopy(state["ints"]), copy.deepcopy(state["sizes"])
+    function.ints, function.sizes, function.counts = state["ints"], state["sizes"], state["counts"]
     policy.warned = set(state["warned"])
-    recorder.reasons = deque(state["reasons"], maxlen=REASONS_KEPT)
-    for part, values in ((recorder, state["counts"]), (cache, state["cache"])):
-        for name, value in values.items():
-            setattr(part, name, value)
     if not recordings.is_same_here(state["environment"]):
         return
     for tape, active, number, reason, seconds, is_direct, hits, replays, fills, report in state["variants"]:
@@ -75,6 +67,6 @@ def restore_guarded(function: GuardedFunction, policy: Policy, recordings: AllRe
         key = function.key(reason.called_with, active)
         program = policy.program(tape)
         variant = Variant(tape, key, number, reason, seconds, is_direct, program)
-        variant.hits, variant.replays, variant.fills, variant.report = hits, replays, fills, report
+        variant.hits, program.replays, variant.fills, variant.report = hits, replays, fills, report
         cache.insert(variant)
         cache.note_use(variant)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -12,23 +12,14 @@ from ...functions.callees.path_trie import Paths
 from ...ir.instruction import Operand, Outcome
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
-from .keyed_call import CallKey
+from .keyed_call import CallKey, GuardedFunction
 from .variant import Variant
+
+if TYPE_CHECKING:
+    from ..native.paths import PathsCall
 
 # The most dropped tapes to remember.
 MOST_DROPPED = 10_000
-
-
-class CacheUser(Protocol):
-    """Native code that runs recorded tapes by itself."""
-
-    def note_uses(self) -> None:
-        """Add its calls so far to the hits of the tapes that it ran, and mark these as used."""
-        ...
-
-    def forget_dropped(self) -> None:
-        """Stop running tapes that are not in the cache."""
-        ...
 
 
 class TapeCache:
@@ -37,35 +28,27 @@ class TapeCache:
     Changed only under the owner's lock. Calls read it without the lock, so it is replaced, never mutated.
 
     Attributes:
-        last: the most recently used tape.
-        users: native code that runs tapes of the cache, by identity.
+        users: native code that runs tapes of the cache by itself, by identity.
         clock: an address_call.CLOCK, by which native code and `touch` tell when a tape was used.
         dropped: hashes of the keys and paths of the latest dropped tapes.
-        evictions, dropped_hits, dropped_seconds: the number of dropped tapes, their hits and their seconds of compilation.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, function: GuardedFunction) -> None:
+        self._function = function
         self.by_key: dict[CallKey, Paths[Variant]] = {}
-        self.last: Variant | None = None
-        self.users: WeakValueDictionary[int, CacheUser] = WeakValueDictionary()
+        self.users: WeakValueDictionary[int, PathsCall] = WeakValueDictionary()
         self.clock = np.zeros(2, np.int64)
-        self.evictions = self.dropped_hits = 0
-        self.dropped_seconds = 0.0
         self.dropped: dict[int, None] = {}
 
     def all(self) -> list[Variant]:
         return [variant for paths in list(self.by_key.values()) for variant in paths.tapes]
 
-    def count(self, key: CallKey) -> int:
-        """The number of tapes with this key."""
-        paths = self.by_key.get(key)
-        return len(paths.tapes) if paths is not None else 0
-
     def clear(self) -> None:
         """Drop all tapes: the function is recorded in another form from now on."""
-        evictions, dropped = self.evictions, dict(self.dropped)
+        counts, dropped = self._function.counts, dict(self.dropped)
+        evictions = counts.evictions
         self.drop_beyond(0)
-        self.evictions, self.dropped = evictions, dropped
+        counts.evictions, self.dropped = evictions, dropped
 
     def last_with(self, key: CallKey) -> Variant | None:
         """The most recently used tape with this key."""
@@ -102,7 +85,7 @@ class TapeCache:
         for user in self._live_users():
             user.note_uses()
 
-    def _live_users(self) -> Iterator[CacheUser]:
+    def _live_users(self) -> Iterator[PathsCall]:
         # A list of references is made in one step: other threads may add users.
         return filter(None, [user() for user in self.users.valuerefs()])
 
@@ -115,7 +98,7 @@ class TapeCache:
         """Make a tape the first to try, unless it was dropped while it ran."""
         if self.holds(variant):
             self.touch(variant)
-            self.by_key[variant.key].last = self.last = variant
+            self.by_key[variant.key].last = variant
 
     def insert(self, variant: Variant) -> None:
         """Keep a new tape."""
@@ -138,12 +121,11 @@ class TapeCache:
         paths.remove(variant)
         if not paths.tapes:
             del self.by_key[variant.key]
-        if self.last is variant:
-            self.last = None
         self.dropped[hash((variant.key, variant.path))] = None
         if len(self.dropped) > MOST_DROPPED:
             del self.dropped[next(iter(self.dropped))]
-        self.evictions += 1
-        self.dropped_hits += variant.hits
+        counts = self._function.counts
+        counts.evictions += 1
+        counts.dropped_hits += variant.hits
         if all(other.program is not variant.program for other in self.all()):
-            self.dropped_seconds += variant.compiled.seconds
+            counts.dropped_seconds += variant.compiled.seconds

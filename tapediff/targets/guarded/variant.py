@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GuardFailed
 from ...functions.callees.path_trie import PathEntry
-from ...ir.instruction import FLOAT64, Operand, Tree
-from ...ir.interpreter import GuardFailure, run
+from ...ir.instruction import Operand, Tree
+from ...ir.interpreter import GuardFailure, attempt
 from ...ir.tape import Tape
 from ..compiled_tape import CompiledTape, Key
 from ..evaluate.shared_programs import Program
@@ -52,9 +51,7 @@ class Variant(PathEntry):
         program: the tape to differentiate and compile; constants: its inputs after the arguments.
     """
 
-    __slots__ = (
-        "constants", "dtype", "hits", "is_direct", "key", "program", "rare", "reason", "report", "seconds", "shape",
-    )  # fmt: skip
+    __slots__ = ("constants", "hits", "is_direct", "key", "program", "rare", "reason", "report", "seconds")
 
     def __init__(
         self, tape: Tape, key: CallKey, number: int, reason: Reason, seconds: float, is_direct: bool, program: CompiledProgram
@@ -66,21 +63,10 @@ class Variant(PathEntry):
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
         self.hits = self.rare = 0
         self.report: Any = None
-        self.shape = tape.input_types[0].shape if tape.inputs else ()
-        self.dtype = tape.input_types[0].dtype if tape.inputs else FLOAT64
 
     @property
     def compiled(self) -> CompiledTape:
         return self.program.compiled
-
-    @property
-    def replays(self) -> int:
-        """The number of NumPy replays of its program."""
-        return self.program.replays
-
-    @replays.setter
-    def replays(self, count: int) -> None:
-        self.program.replays = count
 
     def kernel_call(self, key: tuple[int, ...] | Operator | None) -> Callable[..., Tree]:
         """A kernel, called with the call's arguments, tangents or cotangents, and arrays for the results."""
@@ -101,7 +87,4 @@ class Variant(PathEntry):
             tape = key.tape(tape)
         else:
             tape = tape.without_aux() if key is None else gradient_tape_in_use(tape, key)
-        try:
-            return run(tape, [*inputs, *self.constants, *vectors], decided)
-        except GuardFailed as failure:
-            return GuardFailure(failure.ordinal, failure.outcome)
+        return attempt(tape, [*inputs, *self.constants, *vectors], decided)

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from ...base.fork_locks import new_lock
-from ...base.held_locks import holding
+from ...base.held_locks import drop_oldest, holding
 from ...compiler.runtime.callbacks import take_pending
 from ...compiler.runtime.entries import c_entry
 from ...errors import GuardFailed, InvalidTape, ShapeMismatch, is_recoverable
@@ -32,8 +32,7 @@ class Errors:
         """Keep the exception of a call in this thread."""
         self._by_thread.pop(threading.get_ident(), None)
         self._by_thread[threading.get_ident()] = raised
-        if len(self._by_thread) > MOST_ERRORS:
-            del self._by_thread[next(iter(self._by_thread))]
+        drop_oldest(self._by_thread, MOST_ERRORS)
 
     @holding("_lock")
     def take(self, *, any_thread: bool = False) -> BaseException | None:

@@ -188,7 +188,7 @@ class PathsCall(AddressedCall):
 
     @holding("_lock")
     def note_uses(self) -> None:
-        """Count the native calls so far as hits and uses of their tapes."""
+        """Add its calls so far to the hits of the tapes that it ran, and mark these as used."""
         self._drop_retired(None, 0)
         for variant, path in self._paths.items():
             hits, used = int(path.state[address_call.HITS]), int(path.state[address_call.USED])

@@ -13,7 +13,7 @@ from ...errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped, hi
 from ...ir.containers import outputs_among
 from ...ir.instruction import Operand, Target, Tree, is_tracked
 from ...ir.pytree import ARRAY, held_leaf
-from ...ir.tape import Tape
+from ...ir.tape import Tape, kept_with_tape
 from ...transforms.active_part import Part
 from ..evaluate.chosen import Chosen, choose
 from ..evaluate.direct_calls import KernelAnswer, directly, joined
@@ -152,25 +152,23 @@ def _finished(structure: SparseArray, values: Operand, *aux: Tree) -> SparseArra
     return (made, *aux) if aux else made
 
 
+@kept_with_tape
 def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], format: str) -> SparseArray:
     """A sparse array without values; all results share its indices, so they are read-only."""
     import scipy.sparse
 
-    key = ("structure", entries, format)
-    if key not in tape.derived:
-        is_csc = format == "csc"
-        made = scipy.sparse.csc_array if is_csc else scipy.sparse.csr_array
-        along, across = (entries.columns, entries.rows) if is_csc else (entries.rows, entries.columns)
-        starts = np.searchsorted(along, np.arange(shape[is_csc] + 1))
-        # SciPy's choice of index dtype.
-        index = np.int32 if max(len(along), *shape) < 2**31 else np.int64
-        structure = made((np.zeros(len(along)), across.astype(index), starts.astype(index)), shape)
-        for array in (structure.indices, structure.indptr):
-            array.flags.writeable = False
-        structure.data = np.zeros(0)
-        structure.has_canonical_format = True
-        tape.derived[key] = structure
-    return tape.derived[key]
+    is_csc = format == "csc"
+    made = scipy.sparse.csc_array if is_csc else scipy.sparse.csr_array
+    along, across = (entries.columns, entries.rows) if is_csc else (entries.rows, entries.columns)
+    starts = np.searchsorted(along, np.arange(shape[is_csc] + 1))
+    # SciPy's choice of index dtype.
+    index = np.int32 if max(len(along), *shape) < 2**31 else np.int64
+    structure = made((np.zeros(len(along)), across.astype(index), starts.astype(index)), shape)
+    for array in (structure.indices, structure.indptr):
+        array.flags.writeable = False
+    structure.data = np.zeros(0)
+    structure.has_canonical_format = True
+    return structure
 
 
 @hides_frames

@@ -8,7 +8,7 @@ from ...base.settings import settings
 from ...errors import ArgumentMismatch, NonScalarOutput
 from ...ir.instruction import CONSTANT, FLOAT64, Instruction, ValueType
 from ...ir.pytree import FirstEntries, Pair
-from ...ir.tape import Tape
+from ...ir.tape import Tape, kept_with_tape
 from ...ops.control.calls import GET, TupleOp
 from ...ops.elementwise.arithmetic import CONVERT
 
@@ -96,18 +96,16 @@ def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
         made = tape.derived[key] = run_passes(
             replace(joint, outputs=(*ready.outputs, *joint.outputs[1:]), save_limit=tape.save_limit)
         )
-    return made if keep else _without_value(tape, made, argnums)
+    return made if keep else _without_value(tape, argnums)
 
 
-def _without_value(tape: Tape, joint: Tape, argnums: tuple[int, ...]) -> Tape:
+@kept_with_tape
+def _without_value(tape: Tape, argnums: tuple[int, ...]) -> Tape:
     """The gradients alone, without instructions that only the value needs."""
-    key = ("gradient alone", argnums)
-    if key not in tape.derived:
-        from ...passes.pipeline import run_passes
+    from ...passes.pipeline import run_passes
 
-        alone = replace(joint, outputs=joint.outputs[len(tape.outputs) :], returns_tuple=True, result=None, aux=None)
-        tape.derived[key] = run_passes(alone)
-    return tape.derived[key]
+    joint = joint_tape(tape, argnums)
+    return run_passes(replace(joint, outputs=joint.outputs[len(tape.outputs) :], returns_tuple=True, result=None, aux=None))
 
 
 def gradient_tape_in_use(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
@@ -131,18 +129,16 @@ WORTH_A_KERNEL, FEWEST_ADDITIONS = 0.3, 2000.0
 LONGEST_DERIVED_TWICE = 1000
 
 
+@kept_with_tape
 def is_cheaper_alone(tape: Tape, argnums: tuple[int, ...]) -> bool:
     """True if a gradient without the value is worth a kernel of its own."""
-    key = ("cheaper alone", argnums)
-    if key not in tape.derived:
-        on_disk = None
-        if settings.cache_directory is not None:
-            # The derivative tape tells, which a kernel that is on disk does not need.
-            from ...compiler.jit.tape_digest import key_of
+    on_disk = None
+    if settings.cache_directory is not None:
+        # The derivative tape tells, which a kernel that is on disk does not need.
+        from ...compiler.jit.tape_digest import key_of
 
-            on_disk = key_of("cheaper alone", tape, argnums)
-        tape.derived[key] = _is_cheaper_alone(tape, argnums) if on_disk is None else _known_or_found(on_disk, tape, argnums)
-    return tape.derived[key]
+        on_disk = key_of("cheaper alone", tape, argnums)
+    return _is_cheaper_alone(tape, argnums) if on_disk is None else _known_or_found(on_disk, tape, argnums)
 
 
 def _known_or_found(on_disk: bytes, tape: Tape, argnums: tuple[int, ...]) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import MemoryBudgetExceeded, UnsupportedFunction
 from ...ir.instruction import INT64, Operand, Tree, ValueType
-from ...ir.tape import Tape
+from ...ir.tape import Tape, kept_with_tape
 from ...ops.arrays.indexing import GATHER, PUT, are_distinct
 from ...ops.arrays.shape import BROADCAST
 from ...passes.pipeline import run_passes
@@ -30,7 +30,6 @@ from .operator_tapes import (
     float_outputs,
     hvp_tape,
     jvp_tape,
-    kept_with,
     mapped_rows,
     require_float_outputs,
     vjp_tape,
@@ -97,13 +96,10 @@ class Sweeps:
         return seeds.reshape(self.count, *type_.shape)
 
 
+@kept_with_tape
 def jacobian_tape(tape: Tape, wrt: Numbers, keep: bool = False, mode: str | None = None) -> Tape:
     """Outputs: those of the tape if `keep`; then, for each float output, its Jacobian by each of `wrt`."""
     require_differentiable(tape, wrt)
-    return kept_with(tape, ("jacobian", wrt, keep, mode), lambda: _jacobian_tape(tape, wrt, keep, mode))
-
-
-def _jacobian_tape(tape: Tape, wrt: Numbers, keep: bool, mode: str | None) -> Tape:
     matrix = jacobian_in_triplets(tape, wrt, keep) if mode is None else None
     if matrix is not None:
         return matrix.dense(tape)
@@ -115,15 +111,10 @@ def _jacobian_tape(tape: Tape, wrt: Numbers, keep: bool, mode: str | None) -> Ta
     return _matrix_tape(tape, product, sweeps, outs, ins, len(tape.outputs) * keep, is_sparse=False)
 
 
+@kept_with_tape
 def jacobian_sweeps(tape: Tape, wrt: Numbers, mode: str | None) -> Sweeps:
     """The cheapest sweeps for all entries of a Jacobian."""
-    key = ("jacobian sweeps", wrt, mode)
-    if key not in tape.derived:
-        tape.derived[key] = _jacobian_sweeps(with_float_output(tape), wrt, mode)
-    return tape.derived[key]
-
-
-def _jacobian_sweeps(tape: Tape, wrt: Numbers, mode: str | None) -> Sweeps:
+    tape = with_float_output(tape)
     require_float_outputs(tape)
     outputs = float_outputs(tape)
     columns = sum(tape.input_types[k].size for k in wrt)
@@ -166,12 +157,9 @@ def _coordinates(pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr)), pattern.indices.astype(np.int64)
 
 
+@kept_with_tape
 def hessian_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
     """Outputs: those of joint_tape if `keep`; then, for each pair of `wrt`, the second derivatives."""
-    return kept_with(tape, ("hessian", wrt, keep), lambda: _hessian_tape(tape, wrt, keep))
-
-
-def _hessian_tape(tape: Tape, wrt: Numbers, keep: bool) -> Tape:
     matrix = hessian_in_triplets(tape, wrt, keep)
     if matrix is not None:
         return matrix.dense(tape)
@@ -180,15 +168,9 @@ def _hessian_tape(tape: Tape, wrt: Numbers, keep: bool) -> Tape:
     return _matrix_tape(tape, hvp_tape(tape, wrt, keep), sweeps, types, types, (len(tape.outputs) + len(wrt)) * keep, is_sparse=False)
 
 
+@kept_with_tape
 def hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
     """The cheapest sweeps for all entries of a Hessian."""
-    key = ("hessian sweeps", wrt)
-    if key not in tape.derived:
-        tape.derived[key] = _hessian_sweeps(tape, wrt)
-    return tape.derived[key]
-
-
-def _hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
     joint, first = joint_tape(tape, wrt), len(tape.outputs)
     size = sum(tape.input_types[k].size for k in wrt)
     dense = Sweeps(np.arange(size), False)
@@ -208,13 +190,10 @@ def _hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
     return Sweeps(colors, False, SweptEntries(rows, columns, colors[by] * size + at))
 
 
+@kept_with_tape
 def sparse_jacobian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> Tape:
     """Outputs: those of the tape if `keep`; the entries of the Jacobian as sparse_entries(...) has them, or all of them."""
     require_differentiable(tape, wrt)
-    return kept_with(tape, (sparse_jacobian_tape, wrt, keep, format), lambda: _sparse_jacobian_tape(tape, wrt, keep, format))
-
-
-def _sparse_jacobian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> Tape:
     floated = with_float_output(tape)
     ins = [floated.input_types[k] for k in wrt]
     outs = [floated.output_types[k] for k in float_outputs(floated)]
@@ -226,12 +205,9 @@ def _sparse_jacobian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> 
     return _sparse_in_sweeps(tape, product, sweeps, outs, ins, len(tape.outputs) * keep, (sparse_jacobian_tape, wrt, format))
 
 
+@kept_with_tape
 def sparse_hessian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> Tape:
     """Outputs: those of joint_tape if `keep`; the entries of the Hessian as sparse_entries(...) has them, or all of them."""
-    return kept_with(tape, (sparse_hessian_tape, wrt, keep, format), lambda: _sparse_hessian_tape(tape, wrt, keep, format))
-
-
-def _sparse_hessian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> Tape:
     matrix = hessian_in_triplets(tape, wrt, keep, MOST_COEFFICIENTS)
     if matrix is not None:
         return _sparse_in_triplets(tape, matrix, (sparse_hessian_tape, wrt, format))

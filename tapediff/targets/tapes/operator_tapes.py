@@ -5,7 +5,7 @@ All take the tape's inputs, followed by tangents or cotangents if the operator h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import ArgumentMismatch, NonScalarOutput, UnsupportedFunction
 from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType
 from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
+from ...ir.tape import Tape, kept_with_tape
 from ...ops.arrays.shape import BROADCAST
 from .gradient_tape import joint_tape, require_differentiable, with_float_output
 
@@ -70,7 +70,7 @@ class Operator(NamedTuple):
     def tape(self, tape: Tape) -> Tape:
         tape = self.function(tape)
         if self.parts:
-            return kept_with(tape, ("by parts", self), lambda: self._by_parts(tape))
+            return _by_parts(tape, self)
         if self.mode is not None:
             return self.make(tape, self.wrt, self.keep, self.mode)
         product = self.make(tape, self.wrt, self.keep)
@@ -83,32 +83,31 @@ class Operator(NamedTuple):
         shared = self.keep * (len(tape.outputs) + (len(self.wrt) if self.make is hvp_tape else 0))
         return many_of(product, len(product.inputs) - self.vectors, self.batch, shared)
 
-    def _by_parts(self, tape: Tape) -> Tape:
-        from ...passes.pipeline import run_passes
-        from ...transforms.active_part import closed
 
-        base, wrt = by_parts(tape, self.wrt, self.parts)
-        made = self._replace(wrt=wrt, parts=(), batch=None).tape(base)
-        # The second half of a product takes residuals instead of the point.
-        first = -1 if isinstance(self.make, Backward) else len(tape.inputs)
-        product = run_passes(closed(made, self.wrt, self.parts, first))
-        return product if self.batch is None else self._many(tape, product)
+@kept_with_tape
+def _by_parts(tape: Tape, operator: Operator) -> Tape:
+    from ...passes.pipeline import run_passes
+    from ...transforms.active_part import closed
+
+    base, wrt = by_parts(tape, operator.wrt, operator.parts)
+    made = operator._replace(wrt=wrt, parts=(), batch=None).tape(base)
+    # The second half of a product takes residuals instead of the point.
+    first = -1 if isinstance(operator.make, Backward) else len(tape.inputs)
+    product = run_passes(closed(made, operator.wrt, operator.parts, first))
+    return product if operator.batch is None else operator._many(tape, product)
 
 
+@kept_with_tape
 def by_parts(tape: Tape, wrt: Numbers, parts: tuple[Part, ...]) -> tuple[Tape, Numbers]:
     """The tape in which only values reached by parts of the inputs `wrt` are active, and the positions of its inputs for these parts."""
     from ...functions.callees.rolled_loop import rolled
     from ...transforms.active_part import restricted
 
-
-    def make() -> Tape:
-        ready = rolled(tape)
-        base = restricted(ready, wrt, parts)
-        if ready is not tape or tape.derived.get("rolled") is tape:
-            base.derived["rolled"] = base
-        return base
-
-    return kept_with(tape, ("restricted", wrt, parts), make), tuple(range(len(tape.inputs), len(tape.inputs) + len(wrt)))
+    ready = rolled(tape)
+    base = restricted(ready, wrt, parts)
+    if ready is not tape or tape.derived.get("rolled") is tape:
+        base.derived["rolled"] = base
+    return base, tuple(range(len(tape.inputs), len(tape.inputs) + len(wrt)))
 
 
 # A compressed product pays for its indices if it has at most this part of the columns.
@@ -116,13 +115,6 @@ WORTH_COMPRESSING = 0.5
 
 # The cost of a forward sweep, relative to a reverse one.
 FORWARD_COST = 1.2
-
-
-def kept_with(tape: Tape, key: Hashable, make: Callable[[], Tape]) -> Tape:
-    made = tape.derived.get(key)
-    if made is None:
-        made = tape.derived[key] = make()
-    return made
 
 
 def float_outputs(tape: Tape) -> Numbers:
@@ -137,15 +129,16 @@ def require_float_outputs(tape: Tape) -> None:
 
 def values_tape(tape: Tape, wrt: Numbers = (), keep: bool = True) -> Tape:
     """Outputs: those of the tape."""
+    from ...functions.callees.callee import prepared_once
     from ...functions.callees.rolled_loop import rolled
-    from ...passes.pipeline import run_passes
 
-    return kept_with(tape, "values", lambda: run_passes(rolled(tape)))
+    return prepared_once(rolled(tape))
 
 
 # Products with vectors
 
 
+@kept_with_tape
 def vjp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
     """Further inputs: a cotangent for each float output. Outputs: those of the tape if `keep`, then the cotangents of `wrt`."""
     from ...passes.pipeline import run_passes
@@ -153,7 +146,7 @@ def vjp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
     require_differentiable(tape, wrt)
     floated = with_float_output(tape)
     require_float_outputs(floated)
-    return kept_with(tape, ("products back", wrt, keep), lambda: run_passes(_pulled(floated, wrt, float_outputs(floated), keep)))
+    return run_passes(_pulled(floated, wrt, float_outputs(floated), keep))
 
 
 def _pulled(tape: Tape, wrt: Numbers, seeded: Numbers, keep: bool) -> Tape:
@@ -166,6 +159,7 @@ def _pulled(tape: Tape, wrt: Numbers, seeded: Numbers, keep: bool) -> Tape:
     return replace(product, outputs=(*ready.outputs, *product.outputs)) if keep else product
 
 
+@kept_with_tape
 def jvp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
     """Further inputs: a tangent for each of `wrt`. Outputs: those of the tape if `keep`, then the tangents of its float outputs.
 
@@ -173,10 +167,6 @@ def jvp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
     taken at one without zeros. Only the tests for zero cotangents, which mark discarded values, depend on it: at a
     cotangent of zeros every value would look discarded, and an infinite derivative would come out as 0.
     """
-    return kept_with(tape, ("products forward", wrt, keep), lambda: _pushed(tape, wrt, keep))
-
-
-def _pushed(tape: Tape, wrt: Numbers, keep: bool) -> Tape:
     from ...functions.callees.rolled_loop import prepared
     from ...passes.pipeline import run_passes
     from ...transforms.cotangents import NONZERO
@@ -210,22 +200,22 @@ def _at_cotangent_without_zeros(product: Tape, position: int) -> Tape:
 GOLDEN = (1 + 5**0.5) / 2
 
 
+@kept_with_tape
 def hvp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
     """Further inputs: a vector for each of `wrt`. Outputs: those of joint_tape if `keep`, then the products of Hessian and vectors."""
     from ...passes.pipeline import run_passes
 
     joint = joint_tape(tape, wrt)
     first = len(tape.outputs)
-    make = lambda: run_passes(_pulled(joint, wrt, tuple(range(first, first + len(wrt))), keep))  # noqa: E731 -- the next line is its only use
-    return kept_with(tape, ("Hessian products", wrt, keep), make)
+    return run_passes(_pulled(joint, wrt, tuple(range(first, first + len(wrt))), keep))
 
 
+@kept_with_tape
 def many_of(product: Tape, first: int, count: int, shared: int = 0) -> Tape:
     """A product for `count` tangents or cotangents at once, from input `first` on, with a leading axis; results have one too."""
     from ...passes.pipeline import run_passes
 
-    make = lambda: run_passes(mapped_rows(product, first, count, shared))  # noqa: E731 -- the next line is its only use
-    return kept_with(product, ("many", first, count, shared), make)
+    return run_passes(mapped_rows(product, first, count, shared))
 
 
 def mapped_rows(product: Tape, first: int, count: int, shared: int) -> Tape:
@@ -250,12 +240,9 @@ def with_constants(tape: Tape, first: int, values: Sequence[np.ndarray]) -> Tape
     return replace(tape, instructions=tuple(instructions), inputs=tape.inputs[:first], active_inputs=active)
 
 
+@kept_with_tape
 def second_tape(tape: Tape, wrt: Numbers, keep: bool) -> Tape:
     """For a function of a number. Outputs: those of the tape, their derivatives, and their second derivatives."""
-    return kept_with(tape, ("second", wrt), lambda: _second_tape(tape, wrt))
-
-
-def _second_tape(tape: Tape, wrt: Numbers) -> Tape:
     from ...passes.simplify.dead_code import dead_code
 
     joint = _at_one(jvp_tape(tape, wrt, True), len(tape.inputs))

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from support.differences import differences
-from support.guarded import A, cube_or_square, line, text, wandering
+from support.guarded import A, cube_or_square, latest, line, text, wandering
 from support.in_threads import in_threads
 
 import tapediff as td
@@ -120,7 +120,7 @@ def test_the_outcome_a_kernel_reported_is_not_put_to_numpy_again(monkeypatch):
     safe = td.GuardedTape(cube_or_square, compile_after=1, merge=False)
     for _ in range(2):
         assert td.gradient(safe, A([2.0])) == pytest.approx([12.0])
-    first = safe._cache.last
+    first = latest(safe)
     on_the_full_path(safe)
     monkeypatch.setattr(
         td.CompiledTape, "run_operator", disagreeing(first.compiled, td.CompiledTape.run_operator, GuardFailure(0, False))

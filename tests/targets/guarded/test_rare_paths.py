@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.differences import differences
+from support.guarded import latest
 
 import tapediff as td
 from tapediff.targets.guarded.dispatch import RECORDINGS_BEFORE_RARE
@@ -41,7 +42,7 @@ def test_new_paths_are_answered_without_kernels_and_compiled_when_they_come_agai
     assert recordings > RECORDINGS_BEFORE_RARE + 4
     before = compiled(safe)
     assert before <= RECORDINGS_BEFORE_RARE
-    last = safe._cache.last
+    last = latest(safe)
     assert not last.compiled.kernels
     for _ in range(3):
         agrees(safe, POINTS[-1])
@@ -68,7 +69,7 @@ def test_where_paths_come_again_new_ones_are_compiled_at_once():
             agrees(safe, x)
     for x in POINTS[5:]:
         agrees(safe, x)
-        assert safe._cache.last.compiled.kernels
+        assert latest(safe).compiled.kernels
     assert safe.stats.hits > safe.stats.recordings > RECORDINGS_BEFORE_RARE
 
 
@@ -76,7 +77,7 @@ def test_who_says_so_has_kernels_at_once():
     safe = td.GuardedTape(wandering, merge=False, compile_after=0)
     for x in POINTS:
         agrees(safe, x)
-        assert safe._cache.last.compiled.kernels
+        assert latest(safe).compiled.kernels
 
 
 def test_a_path_that_is_replayed_by_request_is_not_compiled_to_be_left():

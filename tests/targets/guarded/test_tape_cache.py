@@ -129,7 +129,7 @@ def test_the_cache_holds_the_tapes_of_the_latest_calls_of_each_type_and_finds_th
         return np.sum(scale * x) ** int(scale)
 
     safe = td.GuardedTape(f, max_tapes=4, merge=False)
-    cache, rng, used, tapes, evictions = safe._cache, np.random.default_rng(8), [], {}, 0
+    cache, counts, rng, used, tapes, evictions = safe._cache, safe._function.counts, np.random.default_rng(8), [], {}, 0
     for _ in range(60):
         call = int(rng.integers(1, 3)), int(rng.integers(1, 4))
         x, scale = np.ones(call[0]), call[1] + 0.5
@@ -139,24 +139,22 @@ def test_the_cache_holds_the_tapes_of_the_latest_calls_of_each_type_and_finds_th
         used = used[-4:]
         held = {(variant.tape.input_types[0].size, *variant.outcomes): variant for variant in cache.all()}
         assert sorted(held) == sorted(used)
-        assert cache.evictions == safe.stats.evictions == evictions
+        assert counts.evictions == safe.stats.evictions == evictions
         latest, key = held[call], held[call].key
         cache.note_native_uses()
         assert max(cache.all(), key=lambda variant: variant.used) is latest
-        assert cache.last in held.values()
         assert cache.last_with(key).key == key
-        assert cache.count(key) == sum(size == call[0] for size, _ in used)
         assert cache.find(key, (call[1],)) is latest
         assert cache.find(key, (7,)) is None
         assert cache.tape_at(key, (x, np.array(scale))) is latest.tape
         assert cache.tape_at(key, (x, np.array(7.5))) is None
         tapes |= held
         assert {k: cache.holds(variant) for k, variant in tapes.items()} == {k: variant is held.get(k) for k, variant in tapes.items()}
-    kept, hits, seconds = cache.all(), cache.dropped_hits, cache.dropped_seconds
+    kept, hits, seconds = cache.all(), counts.dropped_hits, counts.dropped_seconds
     key = kept[0].key
     cache.clear()
     assert cache.all() == []
-    assert cache.last is cache.last_with(key) is cache.find(key, ()) is cache.tape_at(key, (np.ones(1), np.array(1.5))) is None
-    assert (cache.count(key), cache.evictions) == (0, evictions)
-    assert cache.dropped_hits == hits + sum(variant.hits for variant in kept)
-    assert cache.dropped_seconds == pytest.approx(seconds + sum(variant.compiled.seconds for variant in kept), rel=1e-9)
+    assert cache.last_with(key) is cache.find(key, ()) is cache.tape_at(key, (np.ones(1), np.array(1.5))) is None
+    assert counts.evictions == evictions
+    assert counts.dropped_hits == hits + sum(variant.hits for variant in kept)
+    assert counts.dropped_seconds == pytest.approx(seconds + sum(variant.compiled.seconds for variant in kept), rel=1e-9)

@@ -19,7 +19,6 @@ from ...evaluate.direct_calls import DirectKernel, NoForm
 from ...tapes.operator_tapes import Operator
 from ..keyed_call import GuardedFunction, KeyedCall, for_guard, forms_of
 from ..policy import Policy
-from ..staleness import StalenessCheck
 from ..tape_cache import TapeCache
 from ..variant import Variant
 from .sized_calls import sized
@@ -88,15 +87,13 @@ class DirectPaths:
     """The kernels of all paths, by operator and form of call, and by value of the user's guard if there is one.
 
     Args:
-        checked: makes a kernel refuse to run when the environment has changed since it was recorded.
+        refusing: makes a kernel refuse calls that need a check, or that a change of the environment makes stale.
     """
 
     def __init__(
-        self, function: GuardedFunction, policy: Policy, cache: TapeCache, staleness: StalenessCheck,
-        checked: Callable[[Callable[..., Tree]], Callable[..., Tree]],
+        self, function: GuardedFunction, policy: Policy, cache: TapeCache, refusing: Callable[[Callable[..., Tree]], Callable[..., Tree]]
     ) -> None:  # fmt: skip
-        self._checked = checked
-        self._function, self._policy, self._cache, self._staleness = function, policy, cache, staleness
+        self._function, self._policy, self._cache, self._refusing = function, policy, cache, refusing
         # Replaced, never mutated: calls read it without a lock.
         self._runs: dict[Hashable, DirectRun] = {}
         self._under_guards: WeakValueDictionary[Hashable, CallsUnderGuard] = WeakValueDictionary()
@@ -122,7 +119,7 @@ class DirectPaths:
 
     def answers(self, variant: Variant) -> bool:
         """True if the next calls may go straight to the kernels of this tape, and are not replayed."""
-        is_compiled = variant.compiled.seconds and variant.replays >= self._policy.compile_after
+        is_compiled = variant.compiled.seconds and variant.program.replays >= self._policy.compile_after
         return bool(is_compiled) and self._cache.holds(variant)
 
     def fast_call(self, call: KeyedCall, variant: Variant, key: Key) -> Callable[..., Tree]:
@@ -167,10 +164,6 @@ class DirectPaths:
         kernel, arguments = variant.compiled.kernel(key), call.key.types
         made = PathsCall(self._cache, key, arguments, kernel.tape_inputs[len(arguments) + len(variant.constants) :], kernel.tape_outputs)
         return DirectRun(made, self._refusing(made.builtin()))
-
-    def _refusing(self, run: Callable[..., Tree]) -> Callable[..., Tree]:
-        """Refuse calls that need a check, or that the environment's change makes stale."""
-        return self._checked(self._staleness.counted(run))
 
     def _under_guard(self, call: KeyedCall, variant: Variant, key: Key) -> CallsUnderGuard:
         """The same for each value of the user's guard, including this call's."""

@@ -43,13 +43,13 @@ class Recordings:
         self, function: GuardedFunction, policy: Policy, programs: Programs[CompiledProgram], lock: threading.RLock,
         note_effects: Callable[[Recordings], None],
     ) -> None:  # fmt: skip
-        self.cache = TapeCache()
+        self.cache = TapeCache(function)
         self.check: EnvironmentCheck | None = None
         self.first_key: Hashable = None
         self.recorder = PathRecorder(function, policy, self.cache, programs, lock, lambda: note_effects(self))
         self.staleness = StalenessCheck(function, policy, self.cache)
         self.dispatch = Dispatch(function, policy, self.cache, self.recorder, self.staleness)
-        self.direct = DirectPaths(function, policy, self.cache, self.staleness, self.checked)
+        self.direct = DirectPaths(function, policy, self.cache, lambda run: self.checked(self.staleness.counted(run)))
         self.calls: dict[str, Tree] = {}
 
     def checked(self, call: Callable[..., Tree]) -> Callable[..., Tree]:
@@ -65,14 +65,6 @@ class Recordings:
     def nbytes(self) -> int:
         """The size in bytes of the arrays that the function has read."""
         return 0 if self.check is None else self.check.environment.nbytes
-
-    def carry(self, before: Recordings) -> None:
-        """Continue the counts of earlier recordings."""
-        ours, theirs = self.recorder, before.recorder
-        ours.misses, ours.recordings, ours.seconds_recording = theirs.misses, theirs.recordings, theirs.seconds_recording
-        ours.reasons, ours.last_failure = theirs.reasons, theirs.last_failure
-        mine, other = self.cache, before.cache
-        mine.evictions, mine.dropped_hits, mine.dropped_seconds = other.evictions, other.dropped_hits, other.dropped_seconds
 
 
 class AllRecordings:
@@ -139,7 +131,6 @@ class AllRecordings:
         elif found.check is not None:
             found.check.adopt(change.environment)
         self._by_key[key] = self._by_key.pop(key)
-        found.carry(before)
         self.current = found
         self._drop_beyond()
         return found
@@ -173,9 +164,7 @@ class AllRecordings:
             if count < self._policy.max_tapes and size <= MOST_BYTES:
                 return
             count, size = count - known.weight, size - known.nbytes
-            known.carry(self.current)
             known.cache.drop_beyond(0)
-            self.current.carry(known)
             self._by_key = {key: kept for key, kept in self._by_key.items() if kept is not known}
 
 

@@ -35,9 +35,7 @@ def sized(
     Raises:
         NoForm: calls of this form take the full path.
     """
-    plain, extents = call.bound.plain, call.extents
-    assert plain is not None
-    assert extents is not None
+    plain, extents = call.in_own_sizes
     types, varying = found.kernel.written_types, {number for number, _, _ in extents.axes}
     alike = {k: number for k, number in enumerate(numbers) if number in varying}
     if paths is None or len(extents.largest) > MOST_SIZES or any(types[k].dtype != FLOAT64 for k in alike):
@@ -59,9 +57,7 @@ def _natively(paths: PathsCall, call: KeyedCall, sizes: SizesOfCalls, alike: Map
     from ....compiler.runtime.entries.sized_entry import SizedBuiltin, SizedCall
     from ....compiler.runtime.python_api import of_size
 
-    plain, extents = call.bound.plain, call.extents
-    assert plain is not None
-    assert extents is not None
+    plain, extents = call.in_own_sizes
     count, types, outputs = len(plain.inputs), list(map(widened, paths.inputs)), list(map(widened, paths.outputs))
     returns_value = bool(outputs) and outputs[0] == FLOAT_SCALAR
     inputs, written = [*types[:count], *types[count + len(extents.largest) :]], outputs[returns_value:]
@@ -85,9 +81,7 @@ def _natively(paths: PathsCall, call: KeyedCall, sizes: SizesOfCalls, alike: Map
 
 def _short(call: KeyedCall, paths: PathsCall) -> list[int]:
     """The inputs of which kernels read no more than there is."""
-    plain, extents = call.bound.plain, call.extents
-    assert plain is not None
-    assert extents is not None
+    plain, extents = call.in_own_sizes
     rows = {number: (axis, len(plain.inputs) + size) for number, axis, size in extents.axes}
     several = [number for number, _, _ in extents.axes]
     return [k for k, size in paths.short() if several.count(k) == 1 and rows.get(k) == (0, size)]
@@ -95,8 +89,7 @@ def _short(call: KeyedCall, paths: PathsCall) -> list[int]:
 
 def reads_what_exists(call: KeyedCall, paths: PathsCall) -> bool:
     """True if kernels end where the data end, as they read no more of any array."""
-    assert call.extents is not None
-    return {number for number, _, _ in call.extents.axes} == {*_short(call, paths)}
+    return {number for number, _, _ in call.in_own_sizes[1].axes} == {*_short(call, paths)}
 
 
 def cut(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
