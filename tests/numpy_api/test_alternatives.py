@@ -49,7 +49,7 @@ B = np.array([1.0, -0.5, 0.3, 2.0])
 def test_an_error_names_the_function_that_was_called_and_the_users_line(f, what, fix):
     """Never functions whose names merely look alike."""
     with pytest.raises(td.TapediffError) as raised:
-        td.record(f, A[:3])
+        td.record(f, A[:3], merge=False)
     assert what in raised.value.what
     assert fix in str(raised.value)
     assert f"at:  test_alternatives.py:{f.__code__.co_firstlineno} in " in str(raised.value)
