@@ -17,10 +17,10 @@ MOST_TIMES = 8
 _EVERY = 16
 
 
-# Maximum numbers of sides, and of instructions recorded on them, 2 to 5 s; then only one path is recorded.
-MOST_SIDES, MOST_INSTRUCTIONS = 20_000, 30_000
-# After so many sides all instructions count, of which there may be twice as many.
-_SIDES_OF_FEW = 4_000
+# Maximum numbers of sides, and of instructions recorded on them and by their joins, 5 to 20 s; then only one path is recorded.
+MOST_SIDES, MOST_INSTRUCTIONS = 20_000, 100_000
+# After so many sides all instructions count, of which there may be fewer.
+_SIDES_OF_FEW, _FEW = 4_000, 60_000
 # Of a recording for many sizes: beyond, one for each size takes less time.
 MOST_OF_SIZES, GUARDS_OF_SIZES = 20_000, 32
 _ONCE = "record the repeated part once: td.subtape, td.scan, or a loop of more iterations"
@@ -53,8 +53,8 @@ def check_sides() -> None:
     """Give up after too many sides, as nested branches can grow exponentially."""
     if state.sides > MOST_SIDES:
         raise TooDeep(f"more than {MOST_SIDES:,} sides of branches are run", _ONCE, user_site())
-    if state.sides > _SIDES_OF_FEW and state.recorder is not None and len(state.recorder.instructions) > 2 * MOST_INSTRUCTIONS:
-        raise TooDeep(f"more than {2 * MOST_INSTRUCTIONS:,} instructions are recorded, of many sides of branches", _ONCE, user_site())
+    if state.sides > _SIDES_OF_FEW and state.recorder is not None and len(state.recorder.instructions) > _FEW:
+        raise TooDeep(f"more than {_FEW:,} instructions are recorded, of many sides of branches", _ONCE, user_site())
 
 
 def check_recursion() -> None:
