@@ -184,7 +184,7 @@ class Recorder(TapeBuilder):
         self.warns()
         self._left = len(prescribed)
         self._observed: dict[tuple[int, str], Outcome] = {}
-        self._is_constant: dict[int, bool] = {}
+        self._is_constant = bytearray()
         self._captures: dict[tuple[int, int], TrackedArray] = {}
 
     def _begin(self, outer: Recorder | None) -> None:
@@ -536,16 +536,10 @@ class Recorder(TapeBuilder):
 
     def is_constant(self, number: int) -> bool:
         """True if a value is computed from constants alone."""
-        known, path = self._is_constant, [number]
-        while path:
-            k = path[-1]
-            op, inputs, *_ = self.instructions[k]
-            open_ = [j for j in inputs if j not in known]
-            if op is INPUT or op is CONSTANT or not open_ or not all(known.get(j, True) for j in inputs):
-                known[k] = op is CONSTANT or (op is not INPUT and bool(inputs) and all(known[j] for j in inputs if j in known))
-                path.pop()
-            else:
-                path += open_
+        known, columns = self._is_constant, self.instructions
+        for k in range(len(known), number + 1):
+            op, inputs = columns.op_of(k), columns.inputs_of(k)
+            known.append(op is CONSTANT or (op is not INPUT and bool(inputs) and all(map(known.__getitem__, inputs))))
         return known[number]
 
     # Errors that user code may catch
