@@ -536,11 +536,11 @@ class Recorder(TapeBuilder):
 
     def is_constant(self, number: int) -> bool:
         """True if a value is computed from constants alone."""
-        known, columns = self._is_constant, self.instructions
+        known = self._is_constant
         for k in range(len(known), number + 1):
-            op, inputs = columns.op_of(k), columns.inputs_of(k)
+            op, inputs, *_ = self.instructions[k]
             known.append(op is CONSTANT or (op is not INPUT and bool(inputs) and all(map(known.__getitem__, inputs))))
-        return known[number]
+        return bool(known[number])
 
     # Errors that user code may catch
 
