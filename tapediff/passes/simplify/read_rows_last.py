@@ -19,9 +19,9 @@ from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, known_positions
 from ...ops.arrays.reductions import MAX, MIN, SUM
 from ...ops.arrays.regions import Region
 from ...ops.arrays.shape import RESHAPE
-from ...ops.elementwise.arithmetic import ADD
+from ...ops.elementwise.arithmetic import ADD, DIVIDE, MULTIPLY
 from ...ops.matrices.products import MATMUL
-from ..rows import box
+from ..rows import box, in_shape
 
 # Fewer entries are computed as fast as read. A product is moved if at most this share of the rows are different ones.
 FEWEST_ENTRIES, LARGEST_SHARE = 1024, 0.75
@@ -72,9 +72,9 @@ def read_rows_last(tape: Tape) -> Tape:
         elif op is CONSTANT:
             moved = _distinct_constant(made, *constants[number]) if number in constants else None
         elif op is MATMUL:
-            by_blocks = _product_of_blocks(made, instruction, rows)
-            if by_blocks is not None:
-                return by_blocks
+            replaced = _product_of_blocks(made, instruction, rows) or _product_of_weighted(made, instruction, rows)
+            if replaced is not None:
+                return replaced
             moved = _product(made, instruction, rows)
         elif isinstance(op, Elementwise):
             moved = _function(made, op, instruction, rows)
@@ -210,6 +210,23 @@ def _product_of_blocks(made: Rewriter, instruction: Instruction, known: dict[int
             product = made.make(MATMUL, (part, block))
         total = product if total is None else made.make(ADD, (total, product))
     return total
+
+
+def _product_of_weighted(made: Rewriter, instruction: Instruction, known: dict[int, Rows]) -> int | None:
+    """Weight the products of rows, not the rows: (h[s] * w) @ W with a weight for each row that is read."""
+    x, y = (made.number[i] for i in instruction.inputs)
+    op, operands, _, (shape, _), _ = made.instructions[x]
+    rows = next((k for k in operands if _is_of_rows(made, k, known)), None)
+    if rows is None or (op is not MULTIPLY and (op is not DIVIDE or rows != operands[0])) or len(made.instructions[y].type.shape) > 2:
+        return None
+    weights = operands[rows == operands[0]]
+    if made.instructions[weights].type.shape != (*shape[:-1], 1):
+        return None
+    moved = Rows(made.make(MATMUL, (known[rows].source, y)), known[rows].numbers, True)
+    product = _read(made, moved)
+    known[product] = moved
+    rank = len(instruction.type.shape)
+    return made.make(op, (product, in_shape(made, weights, (*shape[:-1], 1)[:rank])))
 
 
 def _function(made: Rewriter, op: Elementwise, instruction: Instruction, known: dict[int, Rows]) -> Rows | None:

@@ -33,6 +33,8 @@ PROGRAMS = {
     "of rows from behind": (lambda h, w: np.sum(np.sin(h[:9][S, ::-1] @ w)), 1),
     "of reshaped rows": (lambda h, w: np.sum(np.sin(h[S].reshape(30, 2, 5, 5) @ w)), 1),
     "by einsum": (lambda h, w: np.sum(np.sin(np.einsum("ij,jk->ik", h[S], w) + w[0])), 1),
+    "of weighted rows": (lambda h, w: np.sum(np.sin((h[S] * EDGES[:, :1]) @ w)) + np.sum(np.sin((EDGES[:, 1:2] * h[S]) @ w[:, 0])), 2),
+    "of divided rows": (lambda h, w: np.sum(np.sin((h[S] / np.exp(0.1 * EDGES[:, :1] * w[0, 0])) @ w)), 1),
     "of a constant": (lambda h, w: np.sum(h) * np.sum(np.sin(H[S] @ w)), 1),
     "with another of each": (lambda h, w: np.sum((h[S] @ w) * np.linspace(0.0, 1.0, 300)[:, None] * (h[S[::-1]] @ w)), 2),
 }
