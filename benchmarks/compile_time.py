@@ -61,6 +61,7 @@ KINDS = {
     "advection": Kind("semi-Lagrangian steps", programs.advection, (2, 8, 20, 40)),
     "many_terms": Kind("functions of one array", programs.many_terms, (100, 300, 1000)),
     "scalar_operations": Kind("operations on numbers", programs.scalar_operations, (300, 3000, 30_000, 100_000)),
+    "masked_parts": Kind("parts of arrays that masks select", programs.masked_parts, (30, 100, 300, 1000)),
     "subtape_calls": Kind("calls of a sub-tape", programs.subtape_calls, (30, 100, 300, 1000)),
 }  # fmt: skip
 KINDS |= {

@@ -238,3 +238,28 @@ def subtape_calls(n: int) -> Program:
         return total + x
 
     return f, POINT
+
+
+def masked_parts(n: int) -> Program:
+    """n parts of an array whose lengths are data: joined, reversed, repeated, and beside others of equal lengths."""
+    rng = np.random.default_rng(19)
+    code, cuts = rng.integers(0, 4, n).tolist(), rng.normal(size=n) * 0.3
+    grid = np.linspace(-1.0, 1.0, 40)
+
+    def f(p):
+        x, total = grid * p[0] + 0.1 * p[1], 0.0
+        for op, cut in zip(code, cuts):
+            mask = x > cut
+            a, b = x[mask], np.sin(x * p[1])[mask]
+            if op == 0:
+                c = a * b
+            elif op == 1:
+                c = np.concatenate([a, b * cut])[::-1] ** 2
+            elif op == 2:
+                c = np.repeat(b, 2) * 0.5
+            else:
+                c = (a - np.sum(b) / len(a)) ** 2
+            total = total + np.sum(c)
+        return total
+
+    return f, POINT

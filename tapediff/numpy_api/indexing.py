@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 
@@ -183,10 +183,10 @@ def tracked_positions_of(index: Operand, shape: tuple[int, ...]) -> Operand:
     advanced = [k for k, entry in enumerate(entries) if not isinstance(entry, slice)]
     if advanced != list(range(advanced[0], advanced[-1] + 1)):
         raise UnsupportedFunction("tracked indices separated by a slice", fix="index in two steps")
-    strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
+    strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
     index_shape = np.broadcast_shapes(*(np.shape(entries[k]) for k in advanced))
     trailing = len(entries) - 1 - advanced[-1]
-    total: Operand = 0
+    terms: list[Operand] = []
     for axis, entry in enumerate(entries):
         if isinstance(entry, slice):
             places = np.arange(shape[axis], dtype=np.int64)[entry] * strides[axis]
@@ -195,11 +195,12 @@ def tracked_positions_of(index: Operand, shape: tuple[int, ...]) -> Operand:
                 if axis > advanced[-1]
                 else len(index_shape) + len(entries) - 1 - axis - len(advanced)
             )
-            total = total + places.reshape((-1,) + (1,) * after)
+            terms.append(places.reshape((-1,) + (1,) * after))
         else:
-            wrapped = in_range(entry, shape[axis], axis)
-            total = total + np.reshape(wrapped * strides[axis], np.shape(wrapped) + (1,) * trailing)
-    return total
+            term = in_range(entry, shape[axis], axis)
+            term = term if strides[axis] == 1 else term * strides[axis]
+            terms.append(np.reshape(term, np.shape(term) + (1,) * trailing) if trailing else term)
+    return reduce(operator.add, terms)
 
 
 def _entry_of_each_axis(index: tuple[Operand, ...], shape: tuple[int, ...]) -> list[Operand]:
@@ -236,4 +237,5 @@ def in_range(entry: Operand, extent: int, axis: int) -> Operand:
         return recorder.inside(entry, extent, outside)
     if not bool(np.all((entry >= -extent) & (entry < extent))):
         raise IndexError(outside)
-    return SELECT(entry < 0, entry + extent, CONVERT(entry, dtype=np.dtype(np.int64)))
+    counted = entry if entry.dtype == np.int64 else CONVERT(entry, dtype=np.dtype(np.int64))
+    return SELECT(entry < 0, entry + extent, counted)

@@ -184,7 +184,7 @@ class Recorder(TapeBuilder):
         self.warns()
         self._left = len(prescribed)
         self._observed: dict[tuple[int, str], Outcome] = {}
-        self._is_constant: dict[int, bool] = {}
+        self._is_constant = bytearray()
         self._captures: dict[tuple[int, int], TrackedArray] = {}
 
     def _begin(self, outer: Recorder | None) -> None:
@@ -536,17 +536,11 @@ class Recorder(TapeBuilder):
 
     def is_constant(self, number: int) -> bool:
         """True if a value is computed from constants alone."""
-        known, path = self._is_constant, [number]
-        while path:
-            k = path[-1]
+        known = self._is_constant
+        for k in range(len(known), number + 1):
             op, inputs, *_ = self.instructions[k]
-            open_ = [j for j in inputs if j not in known]
-            if op is INPUT or op is CONSTANT or not open_ or not all(known.get(j, True) for j in inputs):
-                known[k] = op is CONSTANT or (op is not INPUT and bool(inputs) and all(known[j] for j in inputs if j in known))
-                path.pop()
-            else:
-                path += open_
-        return known[number]
+            known.append(op is CONSTANT or (op is not INPUT and bool(inputs) and all(map(known.__getitem__, inputs))))
+        return bool(known[number])
 
     # Errors that user code may catch
 

@@ -6,6 +6,9 @@ import pytest
 import tapediff as td
 from tapediff.ir.instruction import CONSTANT
 from tapediff.numpy_api import indexing, writing
+from tapediff.ops.arrays.indexing import GATHER
+from tapediff.ops.arrays.shape import RESHAPE
+from tapediff.ops.elementwise.arithmetic import ADD, CONVERT, MULTIPLY
 from tapediff.passes.pipeline import STRAIGHTEN, run_passes
 from tapediff.testing import check_gradient
 
@@ -205,3 +208,11 @@ def test_masks_beside_tracked_positions_have_the_lengths_of_their_axes(index):
 def test_a_bool_beside_a_tracked_position_is_refused():
     with pytest.raises(td.UnsupportedFunction, match="a bool"):
         td.record(lambda x: x[True, np.argmax(x)], np.ones(3))
+
+
+def test_an_entry_at_tracked_positions_takes_one_product_and_one_sum_beside_the_checks():
+    """Nothing is reshaped, added to 0, multiplied by 1 or converted: loops evaluate each of these while they are recorded."""
+    tape = td.record(lambda x, i, j: x[i, j] ** 2.0, np.ones((3, 4)), 1, 2)
+    ops = [i.op for i in tape.instructions]
+    wraps = 2  # additions of the extents to negative positions
+    assert [ops.count(op) for op in (GATHER, MULTIPLY, ADD, RESHAPE, CONVERT)] == [1, 1, 1 + wraps, 0, 0]

@@ -116,15 +116,21 @@ def taking_lists(original: Callable[..., Operand], module: str = "numpy") -> Cal
 
 
 @cache
-def _functions(module: str) -> tuple[Functions, Functions]:
-    """A module's own functions, and their replacements."""
+def _own_functions(module: str) -> Functions:
+    """A module's functions that take lists."""
     kinds = np.ufunc if module.startswith("scipy") else (np.ufunc, DISPATCHED)
-    own = {name: found for name, found in vars(sys.modules[module]).items() if isinstance(found, kinds) and found not in _BY_OPERATORS}
+    return {name: found for name, found in vars(sys.modules[module]).items() if isinstance(found, kinds) and found not in _BY_OPERATORS}
+
+
+_own_functions("numpy")  # before any name is replaced
+
+
+@cache
+def _replacements(module: str) -> Functions:
+    """What replaces a module's functions, by name. Made once a list is met: of NumPy's this takes 5 ms."""
+    own = _own_functions(module)
     made = {id(found): taking_lists(found, module) for found in own.values()}  # some have several names, as np.abs and np.absolute
-    return own, {name: made[id(found)] for name, found in own.items()}
-
-
-_functions("numpy")  # before any name is replaced
+    return {name: made[id(found)] for name, found in own.items()}
 
 
 @cache
@@ -134,10 +140,9 @@ def form_of(original: Callable[..., Operand]) -> Callable[..., Operand] | None:
         return taking_lists(original)
     for module in _MODULES:
         if module in sys.modules:
-            own, made = _functions(module)
-            name = next((name for name, found in own.items() if found is original), None)
+            name = next((name for name, found in _own_functions(module).items() if found is original), None)
             if name is not None:
-                return made[name]
+                return _replacements(module)[name]
     return None
 
 
@@ -146,7 +151,7 @@ def put(replaced: bool) -> None:
     for module in _MODULES:
         if module not in sys.modules or (module == "scipy.special" and "erf" not in vars(sys.modules[module])):
             continue  # not imported, or still being imported by another thread
-        before, after = _functions(module)[:: 1 if replaced else -1]
+        before, after = (_own_functions(module), _replacements(module))[:: 1 if replaced else -1]
         namespace = vars(sys.modules[module])
         for name, function in before.items():
             if namespace.get(name) is function:
