@@ -274,5 +274,6 @@ def changed_by_methods_of_the_namespace(x):
 @pytest.mark.parametrize(
     ("program", "paths"), [(set_by_a_descriptor, 1), (set_in_the_namespace_and_as_attribute, 1), (changed_by_methods_of_the_namespace, 2)]
 )
+@pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
 def test_entries_of_a_namespace_are_attributes(program, paths):
     assert recordings(program) == paths
