@@ -6,6 +6,7 @@ from scipy import special, stats
 from support.differences import differences
 
 import tapediff as td
+from tapediff.flow.state import recursions
 
 Y = np.array([-1.2, 0.3, 2.1])
 HERE, THERE = np.array([-1.0, 2.0, 0.4, 1.3]), np.array([0.5, -0.7, 1.2, 0.8])
@@ -94,3 +95,23 @@ def test_a_density_that_returns_an_array_is_refused_by_its_name():
     for call in (td.marginal(terms, k=td.discrete(2)), lambda p: td.gradient(td.marginal(terms, k=td.discrete(2)), p)):
         with pytest.raises(td.NonScalarOutput, match="terms returned an array"):
             call(np.ones(3))
+
+
+def test_long_loops_stay_merged(monkeypatch):
+    """One path holds for one value only, so that the number of sides is limited less than elsewhere."""
+    monkeypatch.setattr(recursions, "MOST_SIDES", 20)
+    y = np.sin(np.arange(60.0))
+
+    def joint(theta, k, y):
+        total = 0.0
+        for t in range(60):
+            total = total - 0.5 * (y[t] - (theta[0] if t < k else theta[1])) ** 2
+        return total
+
+    def by_hand(theta, y):
+        return np.log(np.exp(np.array([joint(theta, np.array([k]), y) for k in range(5)])).sum())
+
+    theta = np.array([0.3, -0.2])
+    marginal = td.marginal(joint, k=td.discrete(5, 1))
+    np.testing.assert_allclose(marginal(theta, y), by_hand(theta, y), rtol=1e-12)
+    np.testing.assert_allclose(td.gradient(marginal, theta, y), td.gradient(td.record(by_hand, theta, y), theta, y), rtol=1e-10)

@@ -33,7 +33,7 @@ class TooDeep(Restart):
 def check_instructions(count: int) -> None:
     """Count instructions that sides and their joins have recorded; give up if there are too many."""
     state.on_sides += count
-    most = MOST_OF_SIZES if is_of_sizes() else MOST_INSTRUCTIONS
+    most = MOST_OF_SIZES if is_of_sizes() else _of_long_loops(MOST_INSTRUCTIONS)
     if state.on_sides > most:
         raise TooDeep(f"more than {most:,} instructions are recorded on sides of branches", _ONCE, user_site())
 
@@ -51,10 +51,16 @@ def check_guards(recorder: Object) -> None:
 
 def check_sides() -> None:
     """Give up after too many sides, as nested branches can grow exponentially."""
-    if state.sides > MOST_SIDES:
-        raise TooDeep(f"more than {MOST_SIDES:,} sides of branches are run", _ONCE, user_site())
-    if state.sides > _SIDES_OF_FEW and state.recorder is not None and len(state.recorder.instructions) > _FEW:
-        raise TooDeep(f"more than {_FEW:,} instructions are recorded, of many sides of branches", _ONCE, user_site())
+    most, few = _of_long_loops(MOST_SIDES), _of_long_loops(_FEW)
+    if state.sides > most:
+        raise TooDeep(f"more than {most:,} sides of branches are run", _ONCE, user_site())
+    if state.sides > _SIDES_OF_FEW and state.recorder is not None and len(state.recorder.instructions) > few:
+        raise TooDeep(f"more than {few:,} instructions are recorded, of many sides of branches", _ONCE, user_site())
+
+
+def _of_long_loops(limit: int) -> int:
+    """A limit, ten times as high where long loops are recorded iteration by iteration, and one path is of no use."""
+    return 10 * limit if state.recorder is not None and state.recorder.unrolls else limit
 
 
 def check_recursion() -> None:
