@@ -163,6 +163,7 @@ def test_a_random_program_is_followed_wherever_it_goes(seed):
     assert not found, f"at {found[0][0]!r}: {found[0][1]}\n{program.source()}"
 
 
+@pytest.mark.slow
 def test_jets_have_the_derivatives_of_differences():
     """The reference itself, at smooth points of random programs."""
     checked = 0

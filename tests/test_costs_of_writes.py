@@ -212,6 +212,7 @@ def with_a_row(u, t):
 
 
 @pytest.mark.parametrize("step", [with_a_source, with_sources, with_a_corner, with_points_and_a_corner, with_a_row])
+@pytest.mark.slow
 def test_points_written_after_a_slice_leave_the_slice_in_one_piece(step):
     """A time loop has as many reads of slices as without them, and none by arrays of positions."""
 

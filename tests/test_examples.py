@@ -86,6 +86,7 @@ def test_branching_finds_the_change(tmp_path):
     assert "GuardFailed" in printed
 
 
+@pytest.mark.slow
 def test_bouncing_ball_is_fitted(tmp_path):
     """Both ways agree with finite differences and find the truth to a few standard errors; the frozen gradient is another one."""
     printed = run("bouncing_ball.py", tmp_path)

@@ -61,6 +61,7 @@ def test_gradients_are_those_of_the_solution_within_its_tolerance(method):
         np.testing.assert_allclose(gradient, expected, rtol=2e-5, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_closed_forms_of_value_gradient_and_hessian():
     """Of dy / dt = -k y: y0 exp(-k t), recorded elsewhere; the tolerance of a step is 1e-10."""
 
@@ -195,6 +196,7 @@ def test_one_time_is_the_start_and_whole_numbers_are_floats():
     np.testing.assert_allclose(solve(lambda t, y: -y, 1, [0, 1]), [1, np.exp(-1)], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_fit_of_an_epidemic_finds_the_rates_it_was_made_with():
     """Susceptible, infected, recovered; Gauss and Newton's method with the Jacobian of the solution."""
     weeks, start = np.arange(0.0, 11.0), np.array([0.99, 0.01, 0.0])

@@ -75,6 +75,7 @@ def test_the_example_of_a_page_is_not_a_copy_of_another():
     assert len(blocks) > 20
 
 
+@pytest.mark.slow
 def test_the_site_is_built_by_the_command_that_is_documented():
     """`make docs` is in the Makefile, strict, and its packages are an extra."""
     done = subprocess.run(["make", "--dry-run", "docs", "VENV=/nowhere"], cwd=ROOT, capture_output=True, text=True)

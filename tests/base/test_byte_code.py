@@ -219,6 +219,7 @@ print("refused:", *refused)
 """
 
 
+@pytest.mark.slow
 def test_an_interpreter_that_is_not_known_refuses_what_it_cannot_tell(tmp_path):
     """A later version: right answers, or a refusal by name where an in-place operator writes to a plain array; the doctor has a note."""
     program = tmp_path / "programs.py"

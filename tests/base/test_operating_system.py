@@ -195,6 +195,7 @@ SYSTEMS = {
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.slow
 def test_programs_compile_and_run_without_what_other_systems_lack(system, tmp_path):
     """Values and gradients by central differences; kernels call no function that the system does not have; a directory for the cache is
     named, which Windows has to leave alone."""

@@ -398,6 +398,7 @@ def a_stack_of_numbers_and_bools(x):
     return stack.pop()
 
 
+@pytest.mark.slow
 def test_numbers_and_bools_share_a_list_of_a_loop():
     """No form holds both: they are options."""
     assert recordings(a_stack_of_numbers_and_bools) <= 3

@@ -132,6 +132,7 @@ def test_one_tape_holds_every_order_of_changes(program):
     assert recordings(program) == 1
 
 
+@pytest.mark.slow
 def test_a_list_that_becomes_longer_than_there_is_room_for_has_tapes_of_its_own():
     """Each doubling of the room is another one, also where the list is one of an inner loop."""
 
@@ -149,6 +150,7 @@ def test_a_list_that_becomes_longer_than_there_is_room_for_has_tapes_of_its_own(
     assert recordings(program, points) <= 4
 
 
+@pytest.mark.slow
 def test_a_list_that_is_too_long_is_recorded_by_guards():
     """It has more entries than any room."""
 

@@ -371,6 +371,7 @@ def neighbours(x, count):
 
 
 @pytest.mark.parametrize("program", [path_length, neighbours], ids=lambda f: f.__name__)
+@pytest.mark.slow
 def test_positions_in_long_lists_take_instructions_in_proportion(program):
     """The entries are packed once."""
     assert instructions_of(program, 96) < 5 * instructions_of(program, 24)
@@ -447,6 +448,7 @@ def queue_and_stack(x):
 
 
 @pytest.mark.parametrize("program", [series_with_lags, queue_and_stack], ids=lambda f: f.__name__)
+@pytest.mark.slow
 def test_the_ends_of_lists_that_grow_in_loops(program, monkeypatch):
     """The last entry is read at its position, and a pop shortens the vector."""
     monkeypatch.setattr(loops, "LONG", 400)

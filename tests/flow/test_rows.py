@@ -400,6 +400,7 @@ def slices_of_numbers_replaced(x):
 
 
 @pytest.mark.parametrize("program", [slices_replaced, slices_of_numbers_replaced])
+@pytest.mark.slow
 def test_slices_are_replaced_in_one_recording(program):
     assert recordings(program, POINTS[:8]) == 1
 

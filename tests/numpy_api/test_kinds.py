@@ -288,6 +288,7 @@ def test_a_function_gives_numpys_value_and_dtype(part, kind):
 
 
 @pytest.mark.parametrize("part", range(4))
+@pytest.mark.slow
 def test_an_op_gives_numpys_value_and_dtype(part):
     """Every combination of kinds of its operands."""
     jobs = []

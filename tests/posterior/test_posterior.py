@@ -494,6 +494,7 @@ def test_jumps_among_a_hundred_parameters_are_found_and_rejections_are_none():
 
 
 @pytest.mark.filterwarnings("ignore")  # those of other packages
+@pytest.mark.slow
 def test_chains_are_joined_in_one_trace_by_any_arviz():
     """Numbered from 0, with the coordinates that they have; ArviZ 1.0 has no concat of its own."""
     az = pytest.importorskip("arviz")

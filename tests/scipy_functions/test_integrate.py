@@ -50,6 +50,7 @@ def test_dense_output_is_scipys_at_any_times(method, span):
         td.record(lambda p: solve_ivp(predation, (0, 4), [10.0, 5.0], args=(p,), dense_output=True).sol(5.0)[0], P)
 
 
+@pytest.mark.slow
 def test_events_are_roots_of_the_dense_output():
     """The time at which a decay reaches 0.3, by brentq of a function that closes over the solution: value and slopes in closed form."""
 

@@ -199,6 +199,7 @@ def test_how_a_sum_is_cut_follows_from_its_loop_alone():
 
 @given(rows=st.integers(256, 2100), inner=st.sampled_from([1, 2, 3, 7, 8, 9, 16, 33]), threads=st.integers(2, 5), seed=st.integers(0, 99))
 @settings(max_examples=10, deadline=None)
+@pytest.mark.slow
 def test_bands_of_all_extents(rows, inner, threads, seed):
     """Ends of bands and of vectors meet in every way."""
     matrix = np.random.default_rng(seed).normal(size=(rows, inner))

@@ -136,6 +136,7 @@ def test_the_bits_are_those_of_what_is_stored(name, zeal, monkeypatch):
 
 @settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(PROGRAMS, SHAPES, SHAPES, st.integers(0, 1000))
+@pytest.mark.slow
 def test_random_programs_give_the_same_bits(program, shape, other_shape, seed):
     rng = np.random.default_rng(seed)
     points = [rng.uniform(-2.0, 2.0, s) for s in (shape, other_shape)]

@@ -48,6 +48,7 @@ PROGRAMS = [polynomial, negative_powers, powers_of_arrays, binomial_tree, long_r
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.slow
 def test_answers_are_those_of_the_products(f):
     points = [np.array([0.7, 0.8]), np.array([0.3, -0.6])]
     if f is not negative_powers:

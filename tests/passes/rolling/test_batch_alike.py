@@ -121,6 +121,7 @@ def test_a_long_tape_becomes_a_short_one(function):
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.slow
 def test_derivatives_are_those_of_the_tape_as_it_is(function):
     """By kernels, and by NumPy's replay of the same tape; sums are added in another order."""
     compiled, direction = td.compile(function, POINT), OTHER - 0.4

@@ -103,6 +103,7 @@ OTHERS = [recurrences, tables, windows, changed_on_the_way]
 
 
 @pytest.mark.parametrize("program", [*GROWING, *OTHERS], ids=lambda f: f.__name__)
+@pytest.mark.slow
 def test_answers_are_those_of_the_tape_as_it_was_recorded(program):
     agree(program(16 if program is tables else 50), POINT, OTHER, hessian=program is renewals)
 
@@ -113,6 +114,7 @@ def test_tapes_grow_with_the_turns_and_not_with_their_square(program):
     assert long - short < 60 * 16
 
 
+@pytest.mark.slow
 def test_a_list_that_grows_differs_where_a_second_one_reads_it_backwards():
     """The same values in both orders, in one turn."""
 

@@ -99,6 +99,7 @@ def test_tables_are_loops_around_loops(program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.slow
 def test_tables_have_the_right_gradient(program):
     """Kernels and NumPy against the operations as they were recorded, at two points, and against differences."""
     agree(program(11), point(11), 0.5 * point(11) + 0.1, hessian=False)

@@ -280,6 +280,7 @@ def test_they_merge_in_nested_branches_conditions_helpers_and_sums():
         assert same(tape, f, np.array([0.3, edge, -2.0, 0.9, 1.7])), edge
 
 
+@pytest.mark.slow
 def test_kernels_of_them_are_the_replay_and_mask_cotangents():
     f, _ = merged(NESTED)
     tape = td.GuardedTape(f, merge=True)

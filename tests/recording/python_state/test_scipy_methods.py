@@ -83,6 +83,7 @@ print(np.round(gradients, 6).tolist())
 """
 
 
+@pytest.mark.slow
 def test_modules_of_scipy_may_be_imported_while_recording():
     found = subprocess.run([sys.executable, "-c", IMPORTED_WHILE_RECORDING], capture_output=True, text=True, check=False)
     expected = [[1, 1, 1], [1, 1, 1], [0.083333, 0, 0], [0, 1, 0], [0.5, 1, 0.5], [-8, 0, 0]]

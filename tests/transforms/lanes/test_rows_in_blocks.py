@@ -212,6 +212,7 @@ def test_inputs_and_results_with_rows():
     np.testing.assert_allclose(states, expected[:-1], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_products_with_hessians_and_jacobians():
     tape, compiled = td.record(equations, POINTS[0]), td.compile(equations, POINTS[0])
     v = np.array([1.0, -0.5, 0.3, 0.2])

@@ -285,6 +285,7 @@ def test_a_recursive_function_may_give_its_name_to_its_target():
         names["f"] = plain
 
 
+@pytest.mark.slow
 def test_neither_values_that_raise_nor_counters_are_kept_without_end():
     """Of 300 values at which the function raises, and of a function that counts its 40 recordings."""
     state = {"value": 0.0, "count": 0}
