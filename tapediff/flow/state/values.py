@@ -211,8 +211,8 @@ class Maybe(Several):
         state.has_choices = state.has_maybes = True
 
     def __hash__(self) -> int:
-        # Sets have such members, and list them in the same order in every recording.
-        return self.order  # pyright: ignore[reportReturnType] -- an int in a set
+        # Sets list such members in the same order in every recording.
+        return self.order if type(self.order) is int else object.__hash__(self)
 
     def __repr__(self) -> str:
         return f"maybe {self.value!r}"
