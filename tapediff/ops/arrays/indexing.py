@@ -163,7 +163,7 @@ def replace(x: Operand, part: Operand, region: Region) -> Operand:
 
 GATHER = Op(
     "gather",
-    evaluate=lambda x, positions: asarray(x).reshape(-1)[positions],
+    evaluate=lambda x, positions: np.ravel(x)[positions],
     infer=lambda x, positions: ValueType(positions.shape, x.dtype),
     vjp=(lambda z_bar, z, x, positions: SCATTER_ADD(z_bar, positions, shape=x.shape), None),
     lower=lambda low, i: low.gather(i),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy import asarray  # NumPy's own, also while recording; see recording/python_state/numpy_namespace.py
 
 from ...ir.instruction import Operand, ValueType, is_tracked
 from ..declaration.op import Batching, Op
@@ -11,7 +10,7 @@ from .reductions import SUM
 
 RESHAPE = Op(
     "reshape",
-    evaluate=lambda x, shape: asarray(x).reshape(shape)[()] if shape == () else asarray(x).reshape(shape),
+    evaluate=lambda x, shape: np.reshape(x, shape)[()] if shape == () else np.reshape(x, shape),
     infer=lambda x, shape: ValueType(shape, x.dtype),
     vjp=(lambda z_bar, z, x, shape: reshape(z_bar, x.shape),),
     params=("shape",),
