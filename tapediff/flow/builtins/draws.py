@@ -19,13 +19,13 @@ from ...recording.python_state.draws.randomness import generator_kinds, shared_g
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decide, decided
-from ..state.joins import join, one_of
+from ..state.joins import CONSTANTS, join, one_of
 from ..state.numbers.bounds import equals, note_bounds
 from ..state.numbers.python_numbers import Kind, note_kind
 from ..state.places import Place, note
 from ..state.recursions import TooDeep
 from ..state.tables.columns import table_of
-from ..state.values import CHOICES, CONSTANTS, Unjoinable, is_data, state
+from ..state.values import CHOICES, Unjoinable, is_data, state
 from .arguments import NATIVE
 
 # Maximum number of states from which one call draws.

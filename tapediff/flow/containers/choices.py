@@ -15,11 +15,10 @@ from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..state.fork import decide, decided, exclude, select
-from ..state.joins import is_constant, join, join_conditions, most_options, one_of, where
+from ..state.joins import CONSTANTS, is_constant, join, join_conditions, most_options, one_of, where
 from ..state.options import fork_options
 from ..state.values import (
     CHOICES,
-    CONSTANTS,
     UNBOUND,
     Choice,
     Unjoinable,

@@ -33,7 +33,6 @@ from .numbers.python_numbers import note_kind
 from .numbers.selects import selected
 from .places import mark_made, unwritable
 from .values import (
-    CONSTANTS,
     UNBOUND,
     Choice,
     DataKey,
@@ -67,6 +66,7 @@ _MOST_CONSTANTS = 24
 # Maximum number of stored options.
 _MOST_HELD = 48
 
+CONSTANTS = (bool, int, float, str, bytes, type(None))
 _NUMBERS = (int, float, np.float64, np.int64)
 _FLOATS = {float, np.float64, TrackedArray}
 

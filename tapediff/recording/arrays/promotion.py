@@ -66,4 +66,6 @@ def _kind_of(operand: Operand) -> np.dtype | int | float | bool:
     if type(operand) in (int, float, bool):
         return operand
     array = asarray(operand)
-    return np.result_type(*map(_kind_of, array.flat)) if array.dtype == object else array.dtype
+    # A single object that is no number is refused where it becomes a constant.
+    is_of_numbers = array.dtype == object and array.shape and array.size
+    return np.result_type(*map(_kind_of, array.flat)) if is_of_numbers else array.dtype

@@ -133,3 +133,18 @@ def test_tracked_arrays_have_the_attributes_of_numpys(name):
         assert hasattr(x, name), refused  # noqa: PT017 -- the attribute exists, and is refused by name
     else:
         assert tape(x) == program(x)
+
+
+class Thing:
+    """No number."""
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize(
+    "f", [lambda x: np.add(x, Thing()), lambda x: np.multiply(x[0], Thing()), lambda x: x * [Thing(), 1.0], lambda x: np.maximum(Thing(), x[0])]
+)
+def test_objects_that_are_no_numbers_are_refused(f, merge):
+    """By an error that names the line, also as the only operand: such a search for numbers within it once had no end."""
+    with pytest.raises(td.UnsupportedFunction, match="object array") as raised:
+        td.GuardedTape(f, merge=merge)(np.ones(2))
+    assert "test_numbers.py" in str(raised.value)

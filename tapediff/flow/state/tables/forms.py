@@ -15,10 +15,9 @@ from ....recording.arrays.compressed import CompressedArray, Kept
 from ....recording.arrays.tracked import TrackedArray
 from ...anything import Object
 from ...users_code import attributes_of, has_only_attributes, is_mutable, with_attributes
-from ..joins import MOST_OPTIONS, is_equal, is_mutable_or_choice, masked_parts, options_of, owns_memory
+from ..joins import CONSTANTS, MOST_OPTIONS, is_equal, is_mutable_or_choice, masked_parts, options_of, owns_memory
 from ..numbers.bounds import note_bounds
 from ..values import (
-    CONSTANTS,
     Choice,
     Maybe,
     Unjoinable,
