@@ -222,8 +222,8 @@ return x[0] * len(json.dumps(list(counts)))
 # sets
 return len({v > 0 for v in x}) * x[0]
 ---
-kinds = {v > 0 for v in x}
-return x[0] * "".join(map(str, kinds)).count("e")
+kinds = {-k for k in range(3) if x[k] > 0}
+return sum((k + 1) * v for k, v in enumerate(kinds)) * x[0]
 
 # ints: index, key, length, end of a range
 k, n = int(x[0] > 0), int(abs(x[1]) * 3)

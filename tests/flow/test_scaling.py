@@ -35,9 +35,12 @@ def test_exits_one_after_the_other_take_time_in_proportion():
     assert td.record(with_exits(8), x, merge=True).guard_count == 0
 
 
-def test_programs_of_very_many_sides_are_recorded_path_by_path(monkeypatch):
+@pytest.mark.parametrize(
+    ("limits", "reason"), [((20, 0), "more than 20 sides of branches are run"), ((5, 40), "more than 5 sides of branches are run, and 40 instr")]
+)
+def test_programs_of_very_many_sides_are_recorded_path_by_path(monkeypatch, limits, reason):
     """The answers stay right, a recording ends, and that of a new path takes no longer than without merging."""
-    monkeypatch.setattr(recursions, "MOST_SIDES", 20)
+    monkeypatch.setattr(recursions, "LIMITS", (limits,))
     f, rng = with_exits(8), np.random.default_rng(0)
     safe = td.GuardedTape(f, on_new_tape="interpret", compile_after=1000)
     for _ in range(20):
@@ -45,7 +48,7 @@ def test_programs_of_very_many_sides_are_recorded_path_by_path(monkeypatch):
         np.testing.assert_allclose(safe(x), f(x), rtol=1e-12)
         np.testing.assert_allclose(td.gradient(safe, x), td.gradient(td.record(f, x), x), rtol=1e-12)
     assert 1 < safe.stats.recordings
-    assert "more than 20 sides of branches are run" in str(safe.explain())
+    assert reason in str(safe.explain())
 
 
 def test_recursions_that_data_end_in_many_ways_are_recorded_path_by_path():

@@ -155,6 +155,53 @@ def test_whatever_reads_a_set_reads_it_in_pythons_order(make, read):
     recordings(lambda x: read(make(x), x))
 
 
+def bools_as_text(x):
+    return x[0] * weighed(map(ord, "".join(map(str, {v > 0 for v in x}))), x)
+
+
+def bools_by_position(x):
+    return weighed({bool(v > 0) for v in x}, x) + weighed({(v > 0) * 1 for v in x}, x)
+
+
+def conditional_in_a_comprehension(x):
+    return weighed({-k for k in range(3) if x[k] > 0}, x)
+
+
+def added_in_either_order(x):
+    held = set()
+    if x[0] > 0:
+        held.add(16)
+        held.add(8)
+    else:
+        held.add(8)
+    held.update([16, 32])
+    return weighed(held, x)
+
+
+def tuples_of_constants(x):
+    held = set()
+    for k in range(3):
+        if x[k] > 0:
+            held.add((k, "ab"[k % 2]))
+    return sum((k + 1) * v * x[1] for k, (v, _) in enumerate(sorted(held)))
+
+
+def added_from_a_list(x):
+    """A list of data-dependent length: each of its entries is added by itself."""
+    held = set()
+    held.update([8 * k for k in range(4) if x[k] > 0])
+    return weighed(held, x)
+
+
+@pytest.mark.parametrize(
+    ("program", "paths"), [(bools_as_text, 2), (bools_by_position, 1), (conditional_in_a_comprehension, 8), (added_in_either_order, 2),
+                           (tuples_of_constants, 1), (added_from_a_list, 13)]
+)  # fmt: skip
+def test_members_have_the_order_in_which_they_are_added(program, paths):
+    """Ints and bools with slots of their own need no guards; others have one for each addition."""
+    assert recordings(program) == paths
+
+
 def test_members_are_found_in_the_same_order_in_every_recording():
     """Conditions are computed in that order, and guards stand in the order of conditions."""
 

@@ -99,7 +99,7 @@ def test_a_density_that_returns_an_array_is_refused_by_its_name():
 
 def test_long_loops_stay_merged(monkeypatch):
     """One path holds for one value only, so that the number of sides is limited less than elsewhere."""
-    monkeypatch.setattr(recursions, "MOST_SIDES", 20)
+    monkeypatch.setattr(recursions, "LIMITS", ((20, 0),))
     y = np.sin(np.arange(60.0))
 
     def joint(theta, k, y):

@@ -171,7 +171,8 @@ def _noted(name: str) -> Callable[..., Object]:
 
     def run(holder: Object, *args: Object) -> Object:
         note_change(holder, name, args)
-        return _SETS[name](holder, *args) if name in _SETS and len(args) == (name != "pop") else NATIVE
+        count = 0 if name == "pop" else 1
+        return _SETS[name](holder, *args) if name in _SETS and len(args) == count else NATIVE
 
     return run
 

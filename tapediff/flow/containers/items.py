@@ -16,6 +16,7 @@ from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
 from ..state.fork import refuse, refuse_store
+from ..state.histories import note_change
 from ..state.places import are_restorable, note_attribute, note_contents, unwritable
 from ..state.recursions import is_of_sizes
 from ..state.values import CHOICES, Choice, Lazy, has_maybes, is_by_index, is_tracked_value, lifted, state
@@ -318,6 +319,7 @@ def append(result: list[Object], value: Object) -> None:
 
 def include(result: set[Object], value: Object) -> None:
     """Collect an entry of a set comprehension."""
+    note_change(result, "add", (value,))
     if keys.is_by_data(result, value):
         sets.add(result, value)
         return

@@ -17,12 +17,11 @@ from ..calls.callables import call
 from ..calls.truth import truth
 from ..state.callers import key_at_this_point
 from ..state.fork import decided, exclude, fork, fork_value, refuse, select
-from ..state.joins import has_order, maybe, numbered, one_of
+from ..state.joins import CONSTANTS, has_order, maybe, numbered, one_of
 from ..state.places import Contents, WithCells, items_in_order, note_contents, put
 from ..state.tables.columns import by_position, counted, table_of
 from ..state.values import (
     CHOICES,
-    CONSTANTS,
     Choice,
     DataKey,
     Maybe,
@@ -333,14 +332,14 @@ def settle(holder: Object) -> None:
             while at < len(found) and bool(truth(found[at][0] < order)):
                 at += 1
             found.insert(at, (order, key, value))
-    put(Contents(holder), {_settled_key(key): value for _, key, value in found})
+    put(Contents(holder), {settled_key(key): value for _, key, value in found})
 
 
-def _settled_key(key: Object) -> Object:
+def settled_key(key: Object) -> Object:
     """The plain value of a key, by guards."""
     key = unwrapped(key)
     if type(key) in CHOICES:
         return CHOICES[type(key)].settled(key)
     if is_data(key):
         return {"i": int, "f": float, "b": bool}[key.type.dtype.kind](key)
-    return tuple(map(_settled_key, key)) if type(key) is tuple else key
+    return tuple(map(settled_key, key)) if type(key) is tuple else key

@@ -12,7 +12,7 @@ from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
-from ..state.fork import refuse
+from ..state.fork import condition_of, decided, refuse
 from ..state.histories import history_of, note_unordered
 from ..state.joins import as_dict, maybe, members_of
 from ..state.places import Contents, put
@@ -130,17 +130,28 @@ def settle(holder: Object) -> None:
     if not isinstance(holder, set) or not has_maybes(holder):
         return
     entries, history = as_dict(holder), history_of(holder)
-    certain, added, is_any = _certain(entries), history.additions, _have_any_order(entries)
-    is_in_order = history.has_order(entries, certain)
-    if not is_any and not is_in_order:
-        if added is None or not added.keys() >= entries.keys():
+    is_any, is_in_order = _have_any_order(entries), history.has_order(entries, _certain(entries))
+    if is_any or is_in_order:
+        if _certain(entries) < len(entries):
+            refuse(*_NEEDED)
+            keys.settle(entries)
+        put(Contents(holder), members_of(entries))
+        if is_in_order and list(holder) != sorted(holder):
             refuse_order()
-        entries = {key: entries[key] for key in added if key in entries}
-    if certain < len(entries):
-        refuse("code needs the members of a set, which depend on data", "use loops, len and `in`, which need no guard")
-        keys.settle(entries)
-    put(Contents(holder), members_of(entries))
-    if is_in_order and list(holder) != sorted(holder):
+        return
+    if history.additions is None:
         refuse_order()
-    # Additions alone, to an empty set, in their order: its hash table is Python's.
-    history.is_rewritten = is_any or is_in_order
+    reason, made = refuse(*_NEEDED), {}
+    for path, member in history.additions:
+        condition = condition_of(path)
+        if condition is True or (condition is not False and decided(condition, reason)):
+            made[keys.settled_key(member)] = None
+    put(Contents(holder), list(made))
+    # Its hash table is Python's.
+    history.is_rewritten = False
+
+
+_NEEDED = (
+    "code needs the members of a set, which depend on data, in Python's order",
+    "use a dict, or sorted(...), len and `in`, which need no guard",
+)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from types import FrameType
 from typing import NamedTuple, NoReturn, TypeVar
@@ -217,15 +217,12 @@ def sides_of(sides: list[tuple[Operand, bool, Side]], join_states: Callable[[lis
     leave_out()
     while len(found) > 1:
         drop_dead(*(option.ran.final for option in found))
-        before = len(recorder.instructions)
         try:
             joined = join_states(found)
         except Unjoinable as why:
             side = found[why.side]
             found = [side] if decided(side.test, why.reason) else [option for option in found if option is not side]
             continue
-        if not state.path:
-            check_instructions(len(recorder.instructions) - before)
         has_choices = put_final(joined) or len(found) > 2
         state.report.note("choice" if has_choices else "select", recorder.site_of(sys._getframe(1)))
         return found
@@ -500,7 +497,7 @@ def path_is_taken(reason: Reason) -> bool:
     return condition if type(condition) is bool else observed(condition, reason)
 
 
-def condition_of(path: list[tuple[Operand, bool]]) -> Object:
+def condition_of(path: Iterable[tuple[Operand, bool]]) -> Object:
     """A tracked bool that holds where every test of a path has its outcome on it; True for a path without tests."""
     return all_of(test if holds else negated(test) for test, holds in path)
 

@@ -6,20 +6,29 @@ An int has a slot of its own in a table of more slots, unless it was added when 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import numpy as np
+
+from ...ir.instruction import Operand
 from ..anything import Object
-from .values import CONSTANTS, state
+from .values import Maybe, state
+
+Path = tuple[tuple[Operand, bool], ...]
 
 # CPython's smallest hash table, and the bytes of a slot of larger ones.
 _LEAST, _BYTES = 8, 16
+# Their hashes are their values.
+_INTS = (int, bool, np.int64, np.bool_)
+# Each may be a guard.
+_MOST_ADDITIONS = 256
 
 
 class History:
     """What translated code has done to a set.
 
     Attributes:
-        additions: all members, in the order in which every path adds them to a set that was empty; None if unknown.
+        additions: to a set that was empty, in their order, each with the path that made it; None if there were other changes.
         is_of: refers to the set.
         size: of its hash table before.
         members: before; None if not all of them are ints in slots of their own.
@@ -36,7 +45,7 @@ class History:
         members = list(set.__iter__(holder))
         self.members = set(members) if _have_slots(members, self.size) and members == sorted(members) else None
         is_new = not members and self.size == _LEAST and id(holder) not in state.callers
-        self.additions: dict[Object, None] | None = {} if is_new else None
+        self.additions: list[tuple[Path, Object]] | None = [] if is_new else None
         # Others may have changed it before.
         self.has_lost, self.is_mixed, self.is_rewritten = id(holder) in state.callers, False, False
 
@@ -63,23 +72,17 @@ class History:
             return False
         return not self.has_order(members, len(members)) or members != sorted(members)
 
-    def note_additions(self, members: Iterable[Object]) -> None:
+    def note_additions(self, members: Sequence[Object]) -> None:
         """Note that members are added, one by one."""
-        for member in members:
-            if self.additions is None:
-                return
-            if state.is_in_loop or not _is_constant(member) or (member in self.additions and member != next(reversed(self.additions))):
-                self.additions = None
-            else:
-                self.additions[member] = None
-
-
-def _is_constant(member: Object) -> bool:
-    return type(member) in CONSTANTS or (type(member) is tuple and all(map(_is_constant, member)))
+        added = [(tuple(state.path), member) for member in members]
+        if state.is_in_loop or self.additions is None or len(self.additions) + len(added) > _MOST_ADDITIONS:
+            self.additions = None
+        elif Maybe not in map(type, members):  # else each is added by a call of its own
+            self.additions += added
 
 
 def _have_slots(members: Iterable[Object], size: int) -> bool:
-    return all(type(key) is int and 0 <= key < size for key in members)
+    return all(type(key) in _INTS and 0 <= key < size for key in members)
 
 
 def history_of(holder: set[Object]) -> History:
@@ -109,10 +112,9 @@ def note_change(holder: Object, name: str, args: tuple[Object, ...]) -> None:
     history = history_of(holder)
     if name in _ADDING:
         history.is_mixed = history.is_mixed or history.has_lost
-        if name == "add":
-            history.note_additions(args)
-        elif len(args) == 1 and type(args[0]) in (list, tuple) and name == "update":
-            history.note_additions(args[0])
+        added = args if name == "add" else args[0] if len(args) == 1 and name == "update" else None
+        if isinstance(added, (list, tuple)):
+            history.note_additions(added)
         else:
             # Merging sets and dicts sizes the hash table.
             history.additions = None

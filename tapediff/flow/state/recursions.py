@@ -17,10 +17,11 @@ MOST_TIMES = 8
 _EVERY = 16
 
 
-# Maximum numbers of sides, and of instructions recorded on them and by their joins, 5 to 20 s; then only one path is recorded.
-MOST_SIDES, MOST_INSTRUCTIONS = 20_000, 100_000
-# After so many sides all instructions count, of which there may be fewer.
-_SIDES_OF_FEW, _FEW = 4_000, 60_000
+# Numbers of sides, and of all instructions, beyond which only one path is recorded, after 5 to 20 s: long loops have many small sides;
+# lists whose lengths double make each larger.
+LIMITS = (20_000, 0), (4_000, 60_000)
+# Maximum number of instructions on sides.
+MOST_INSTRUCTIONS = 100_000
 # Of a recording for many sizes: beyond, one for each size takes less time.
 MOST_OF_SIZES, GUARDS_OF_SIZES = 20_000, 32
 _ONCE = "record the repeated part once: td.subtape, td.scan, or a loop of more iterations"
@@ -31,7 +32,7 @@ class TooDeep(Restart):
 
 
 def check_instructions(count: int) -> None:
-    """Count instructions that sides and their joins have recorded; give up if there are too many."""
+    """Count instructions recorded on sides; give up if there are too many."""
     state.on_sides += count
     most = MOST_OF_SIZES if is_of_sizes() else _of_long_loops(MOST_INSTRUCTIONS)
     if state.on_sides > most:
@@ -51,11 +52,12 @@ def check_guards(recorder: Object) -> None:
 
 def check_sides() -> None:
     """Give up after too many sides, as nested branches can grow exponentially."""
-    most, few = _of_long_loops(MOST_SIDES), _of_long_loops(_FEW)
-    if state.sides > most:
-        raise TooDeep(f"more than {most:,} sides of branches are run", _ONCE, user_site())
-    if state.sides > _SIDES_OF_FEW and state.recorder is not None and len(state.recorder.instructions) > few:
-        raise TooDeep(f"more than {few:,} instructions are recorded, of many sides of branches", _ONCE, user_site())
+    count = 0 if state.recorder is None else len(state.recorder.instructions)
+    for sides, instructions in LIMITS:
+        sides, instructions = _of_long_loops(sides), _of_long_loops(instructions)
+        if state.sides > sides and count >= instructions:
+            also = f", and {instructions:,} instructions recorded" if instructions else ""
+            raise TooDeep(f"more than {sides:,} sides of branches are run{also}", _ONCE, user_site())
 
 
 def _of_long_loops(limit: int) -> int:

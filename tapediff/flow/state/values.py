@@ -663,9 +663,6 @@ def conditions_of(holder: Object) -> list[Object]:
     return [parted(entry)[0] for entry in entries_of(holder)]
 
 
-CONSTANTS = (bool, int, float, str, bytes, type(None))
-
-
 def has_maybes(holder: Object) -> bool:
     """True for a list, tuple, deque, dict or set with conditional entries, keys or members; or a set whose order is not Python's."""
     if not state.has_maybes or not isinstance(holder, (*_SEQUENCES, dict, set)):
