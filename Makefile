@@ -8,11 +8,11 @@ PYTEST_ARGS ?= -q -n auto
 demo: $(VENV)/.installed-notebook
 	$(BIN)/python examples/eight_schools.py
 
-# A fixed choice (tests/conftest.py), the same for the same tree: 5 minutes on two cores.
+# A fixed choice (tests/conftest.py), the same for the same tree: 7 minutes on two cores.
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-# Every case: 17 minutes on two cores.
+# Every case: 35 minutes on two cores.
 test-all: $(VENV)/.installed-test
 	TAPEDIFF_TESTS=all $(BIN)/python -m pytest $(PYTEST_ARGS)
 
